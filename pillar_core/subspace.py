@@ -68,8 +68,6 @@ def top_directions(
 
     Raises DataError for fewer rows than k, or a rank below k.
     """
-    from scipy.linalg import eigh
-
     m = len(rows)
     if m < k:
         raise DataError(
@@ -77,8 +75,7 @@ def top_directions(
             " examples."
         )
     inner = (gram(rows) if products is None else products).double().numpy()
-    largest, vectors = eigh(inner, subset_by_index=[m - k, m - 1], check_finite=False)
-    largest, vectors = largest[::-1], vectors[:, ::-1]
+    largest, vectors = top_eigenpairs(inner, k)
     rank = int((largest > RANK_TOLERANCE * max(float(largest[0]), np.finfo(np.float64).tiny)).sum())
     if rank < k:
         raise DataError(
@@ -92,6 +89,16 @@ def top_directions(
         np.diag(triangle) < 0, -1.0, 1.0
     )  # as given, so that equal rows give equal bases
     return Directions(np.asarray(basis * signs), np.sqrt(largest))
+
+
+def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
+    """((k,) falling, (m, k) columns) float64: the largest eigenvalues of a symmetric, finite matrix
+    (m, m), and their vectors."""
+    from scipy.linalg import eigh
+
+    m = len(matrix)
+    values, vectors = eigh(matrix, subset_by_index=[m - k, m - 1], check_finite=False)
+    return values[::-1], vectors[:, ::-1]
 
 
 def singular_values(products: torch.Tensor) -> Array:
@@ -224,11 +231,7 @@ def anchor_coefficients(gram: Array, k: int) -> Array:
 
     gram: (m, m) float64, the anchors' inner products; k at most m.
     """
-    from scipy.linalg import eigh
-
-    m = len(gram)
-    values, vectors = eigh(gram, subset_by_index=[m - k, m - 1], check_finite=False)
-    values, vectors = values[::-1], vectors[:, ::-1]
+    values, vectors = top_eigenpairs(gram, k)
     keep = values > ANCHOR_TOLERANCE * max(float(values[0]), np.finfo(np.float64).tiny)
     scale = np.divide(1.0, np.sqrt(np.maximum(values, 0.0)), out=np.zeros_like(values), where=keep)
     return np.asarray(vectors * scale)

@@ -227,7 +227,13 @@ class _Sides:
     persons: Persons | None
 
     def __post_init__(self) -> None:
-        _check_persons(self.persons, self.x_train)
+        if self.persons is None or self.x_train is None:  # rows that lie elsewhere are none here
+            return
+        if len(self.persons.of) != len(self.x_train):
+            raise DataError(
+                f"persons must name the person of each of the {len(self.x_train):,} train rows; got"
+                f" {len(self.persons.of):,}."
+            )
 
     @property
     def n_test(self) -> int:
@@ -237,17 +243,12 @@ class _Sides:
     @cached_property
     def fingerprint(self) -> str:
         """Content hash of rows and labels, and of their persons where these are declared."""
-        return fingerprint(
-            self.x_train,
-            self.y_train,
-            self.x_test,
-            self.y_test,
-            self.classes,
-            *_person_parts(self.persons),
-        )
+        parts = (self.x_train, self.y_train, self.x_test, self.y_test, self.classes)
+        persons = () if self.persons is None else (self.persons.of, self.persons.most)
+        return fingerprint(*parts, *persons)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Dataset(_Sides):
     """Train and test rows as loaded: images (n, h, w[, 3]) uint8 or numbers (n, d) float32, labels
     int64 or None.
@@ -274,16 +275,16 @@ class Dataset(_Sides):
     stored_rows: tuple[str, ...] = ()
     """Keys of the store's arrays that hold these rows decoded: they go when the data set is
     forgotten."""
-    persons: Persons | None = dataclasses.field(default=None, compare=False)
+    persons: Persons | None = None
     caveats: tuple[str, ...] = ()
-    test_drawn: bool | str = dataclasses.field(default=False, compare=False)
+    test_drawn: bool | str = False
     """Whether the test rows were drawn while reading, because the source named none: as a public
     set, it has them all; or `BY_COIN`."""
-    names: tuple[str, ...] | None = dataclasses.field(default=None, compare=False)
+    names: tuple[str, ...] | None = None
     """See `FeatureSet`, as for the next two."""
-    texts: tuple[str, ...] = dataclasses.field(default=(), compare=False)
-    recipe: Values | None = dataclasses.field(default=None, compare=False)
-    cells: Array | None = dataclasses.field(default=None, compare=False, repr=False)
+    texts: tuple[str, ...] = ()
+    recipe: Values | None = None
+    cells: Array | None = None
 
     def __repr__(self) -> str:
         """Name and shapes: no row, no label."""
@@ -316,7 +317,7 @@ def is_of_text(name: str) -> bool:
     return name.startswith("text[")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class FeatureSet(_Sides):
     """Frozen features: x (n, d) float32 C-contiguous and finite; y (n,) int64 in 0 … C−1, or None
     for unlabelled rows.
@@ -342,19 +343,19 @@ class FeatureSet(_Sides):
     backbone: str = "identity"
     synthetic: bool = False
     notes: tuple[str, ...] = ()
-    images: Dataset | None = dataclasses.field(default=None, compare=False)
-    known: Values = dataclasses.field(default_factory=dict, compare=False)
-    persons: Persons | None = dataclasses.field(default=None, compare=False)
+    images: Dataset | None = None
+    known: Values = dataclasses.field(default_factory=dict)
+    persons: Persons | None = None
     caveats: tuple[str, ...] = ()
     apart_from: tuple[str, ...] = ()
-    names: tuple[str, ...] | None = dataclasses.field(default=None, compare=False)
-    recipe: Values | None = dataclasses.field(default=None, compare=False)
-    made_by: Values | None = dataclasses.field(default=None, compare=False)
-    test_drawn: bool | str = dataclasses.field(default=False, compare=False)
-    texts: tuple[str, ...] = dataclasses.field(default=(), compare=False)
-    given: "FeatureSet | None" = dataclasses.field(default=None, compare=False)
-    columns: Any = dataclasses.field(default=None, compare=False)
-    cells: Array | None = dataclasses.field(default=None, compare=False, repr=False)
+    names: tuple[str, ...] | None = None
+    recipe: Values | None = None
+    made_by: Values | None = None
+    test_drawn: bool | str = False
+    texts: tuple[str, ...] = ()
+    given: "FeatureSet | None" = None
+    columns: Any = None
+    cells: Array | None = None
 
     def __repr__(self) -> str:
         """Name, backbone and shapes: no row, no label."""
@@ -613,20 +614,6 @@ class SemiPrivateSplit:
         extra += () if self.rows_per_person is None else (self.rows_per_person,)
         parts = (self.private, self.validation, self.public_x, self.public_y, self.text_embeddings)
         return fingerprint(self.features.fingerprint, *parts, *extra)
-
-
-def _check_persons(persons: Persons | None, rows: Array | None) -> None:
-    if (
-        persons is not None and rows is not None and len(persons.of) != len(rows)
-    ):  # rows that lie elsewhere are none here
-        raise DataError(
-            f"persons must name the person of each of the {len(rows):,} train rows; got"
-            f" {len(persons.of):,}."
-        )
-
-
-def _person_parts(persons: Persons | None) -> tuple[object, ...]:
-    return () if persons is None else (persons.of, persons.most)
 
 
 def _about(x: Array | None, y: Array | None) -> str:

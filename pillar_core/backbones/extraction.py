@@ -52,6 +52,11 @@ class _Plan:
         """Train and test rows."""
         return len(self.dataset.x_train) + self.dataset.n_test
 
+    def sides(self, rows: Array) -> tuple[Array, Array | None]:
+        """The train rows and the test rows, None without any, of all `rows` in this order."""
+        n_train = len(self.dataset.x_train)
+        return rows[:n_train], None if self.dataset.x_test is None else rows[n_train:]
+
     def rows(self, start: int, stop: int) -> Array:
         """Rows start … stop of the train rows followed by the test rows."""
         n_train = len(self.dataset.x_train)
@@ -110,18 +115,7 @@ def extract(
     if not plan.backbone.is_kept:
         encode, rows = plan.backbone.open(plan.backbone.name, plan.work).encode, plan.dataset
         return encode(rows.x_train), None if rows.x_test is None else encode(rows.x_test), ()
-    stored = _load_stored(plan)
-    if stored is not None:
-        return stored
-    root, key = store.default().root, plan.key(plan.work.device)
-
-    def wait(n_done: int) -> None:
-        if plan.cancelled():
-            raise Cancelled("stopped while another process extracts the same features.")
-        plan.progress(n_done, plan.total, "another process extracts these features")
-
-    with resuming(root, key, wait=wait) as log:
-        return _load_stored(plan) or _extract_missing(plan, key, log)
+    return _load_stored(plan) or _extract(plan)
 
 
 def is_ready(dataset: Dataset | FeatureSet, *, backbone: str, device: str = "auto") -> bool:
@@ -155,9 +149,7 @@ def to_ship(
     """
     plan = _plan_of(dataset, backbone, None, "cpu", 64, network=False)
     plan.progress = progress or plan.progress
-    key = plan.key(plan.work.device)
-    with resuming(store.default().root, key) as log:
-        features = _load_stored(plan, ships=False) or _extract_missing(plan, key, log)
+    features = _extract(plan, ships=False)
     return plan.key(shipped.DEVICE), shipped.pack_features(
         np.concatenate([part for part in features[:2] if part is not None])
     )
@@ -214,12 +206,7 @@ def _load_stored(
 ) -> tuple[Array, Array | None, tuple[str, ...]] | None:
     payload = store.default().get_bytes(plan.key(shipped.DEVICE)) if ships else None
     if payload is not None:
-        rows, n_train = shipped.unpack_features(payload), len(plan.dataset.x_train)
-        return (
-            rows[:n_train],
-            None if plan.dataset.x_test is None else rows[n_train:],
-            (shipped.NOTE,),
-        )
+        return *plan.sides(shipped.unpack_features(payload)), (shipped.NOTE,)
     for kind in plan.devices:
         arrays = store.default().get_arrays(plan.key(kind), mmap=True)
         if arrays is not None:
@@ -227,6 +214,19 @@ def _load_stored(
             test = None if "x_test" not in arrays else np.array(arrays["x_test"], dtype=np.float32)
             return train, test, tuple(str(note) for note in arrays["notes"])
     return None
+
+
+def _extract(plan: _Plan, *, ships: bool = True) -> tuple[Array, Array | None, tuple[str, ...]]:
+    """Features that only one process at a time makes; the others read them from the store."""
+
+    def wait(n_done: int) -> None:
+        if plan.cancelled():
+            raise Cancelled("stopped while another process extracts the same features.")
+        plan.progress(n_done, plan.total, "another process extracts these features")
+
+    key = plan.key(plan.work.device)
+    with resuming(store.default().root, key, wait=wait) as log:
+        return _load_stored(plan, ships=ships) or _extract_missing(plan, key, log)
 
 
 def _extract_missing(
@@ -248,13 +248,11 @@ def _extract_missing(
             plan.progress(
                 log.done, plan.total, plan.notes[-1] if plan.notes[len(encoder.notes) :] else ""
             )
-    rows, n_train = log.rows(), len(plan.dataset.x_train)
-    arrays = {"x_train": rows[:n_train], "notes": np.array(plan.notes, dtype=str)}
-    if plan.dataset.x_test is not None:
-        arrays["x_test"] = rows[n_train:]
-    train, test = (np.asarray(part, dtype=np.float32) for part in (rows[:n_train], rows[n_train:]))
-    store.default().put_arrays(key, **arrays)
-    return train, None if plan.dataset.x_test is None else test, tuple(plan.notes)
+    rows = log.rows()
+    train, test = plan.sides(rows)
+    arrays = {"x_train": train} if test is None else {"x_train": train, "x_test": test}
+    store.default().put_arrays(key, **arrays, notes=np.array(plan.notes, dtype=str))
+    return *plan.sides(np.asarray(rows, dtype=np.float32)), tuple(plan.notes)
 
 
 def _encode_batch(plan: _Plan, encoder: Encoder, start: int) -> Array:

@@ -28,9 +28,12 @@ _SHIFTS = range(-2, 3)
 
 def maps(images: torch.Tensor) -> torch.Tensor:
     """(b, 81, ⌈h/4⌉, ⌈w/4⌉) float32 from (b, h, w) float32."""
-    height, width = images.shape[-2:]
-    down, right = -height % STEP, -width % STEP
-    padded = _mirror_padding(images, STEP, STEP + down, STEP, STEP + right)
+    mirrored = (  # with the border pixel repeated, however small the image is
+        np.pad(np.arange(extent), (STEP, STEP + -extent % STEP), mode="symmetric")
+        for extent in images.shape[-2:]
+    )
+    down, right = (torch.from_numpy(places).to(images.device) for places in mirrored)
+    padded = images[:, down][:, :, right]
     rows, columns = (windows(extent).to(images.device) for extent in padded.shape[-2:])
     waves = wavelets(*padded.shape[-2:]).to(images.device)
     spectrum = torch.fft.fft2(padded)
@@ -98,22 +101,6 @@ def _gabor(
                 -(along**2 + (slant * across) ** 2) / (2 * sigma**2) + 1j * frequency * along
             )
     return total
-
-
-def _mirror_padding(
-    images: torch.Tensor, top: int, bottom: int, left: int, right: int
-) -> torch.Tensor:
-    """`images` continued by their mirror image, the border pixel repeated, however small they
-    are."""
-    rows, columns = (
-        torch.from_numpy(np.pad(np.arange(extent), (before, after), mode="symmetric"))
-        for before, extent, after in (
-            (top, images.shape[-2], bottom),
-            (left, images.shape[-1], right),
-        )
-    )
-    continued: torch.Tensor = images[:, rows.to(images.device)][:, :, columns.to(images.device)]
-    return continued
 
 
 def _encoder(device: str) -> Encoder:

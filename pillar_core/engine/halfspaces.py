@@ -76,19 +76,14 @@ def ramp(margin: float) -> Loss:
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class HalfspacePlan(HeadPlan):
-    """A plan whose step t takes learning_rate/√t on the mean gradient in units of the loss's L."""
-
-    loss: Loss
-
-
 @dataclasses.dataclass(frozen=True)
 class HalfspaceHead:
-    """A plan, the streams that it draws from and the ledger that it charges. `group`: heads that
-    share one Poisson sample."""
+    """A plan whose step t takes learning_rate/√t on the mean gradient in units of the loss's L, the
+    streams that it draws from and the ledger that it charges. `group`: heads that share one Poisson
+    sample."""
 
-    plan: HalfspacePlan
+    plan: HeadPlan
+    loss: Loss
     noise: Stream
     sampling: Stream
     ledger: Ledger
@@ -131,9 +126,7 @@ def train_halfspaces(
     )
     results: dict[int, torch.Tensor] = {}
     samples = (None if head.plan.sampling_probability == 1 else head.group for head in heads)
-    plans = (
-        (head.plan.steps, head.plan.sampling_probability, id(head.plan.loss)) for head in heads
-    )
+    plans = ((head.plan.steps, head.plan.sampling_probability, id(head.loss)) for head in heads)
     for positions in grouped(zip(plans, samples, strict=True)):
         state = _train_group(rows, signs, [heads[p] for p in positions]).cpu()
         results.update(zip(positions, state, strict=True))
@@ -198,7 +191,11 @@ def _train_group(z: torch.Tensor, signs: torch.Tensor, heads: list[HalfspaceHead
             with draw_batch(
                 first.sampling_probability, len(z), heads[0].sampling, ledgers
             ) as indices:
-                total = _batch_sum(z, squared_rows, signs, indices, state, clip, first)
+                rows = z, squared_rows, signs
+                if first.sampling_probability < 1:
+                    picked = torch.from_numpy(indices).to(z.device)
+                    rows = z.index_select(0, picked), squared_rows[picked], signs[:, picked]
+                total = _batch_sum(*rows, state, heads[0].loss, clip)
                 released = torch.stack(
                     [mechanism.release(total[h]) for h, mechanism in enumerate(mechanisms)]
                 ).float()
@@ -210,18 +207,11 @@ def _batch_sum(
     z: torch.Tensor,
     squared_rows: torch.Tensor,
     signs: torch.Tensor,
-    indices: Array,
     state: torch.Tensor,
+    loss: Loss,
     clip: torch.Tensor,
-    plan: HalfspacePlan,
 ) -> torch.Tensor:
     total = torch.zeros_like(state, dtype=torch.float64)
-    if plan.sampling_probability < 1:
-        picked = torch.from_numpy(indices).to(z.device)
-        z, squared_rows, signs = z.index_select(0, picked), squared_rows[picked], signs[:, picked]
-    chunk = rows_at_once(state)
-    for part in slices(len(z), chunk):
-        total += clipped_joint_sum(
-            z[part], squared_rows[part], signs[:, part], state, plan.loss, clip
-        )
+    for part in slices(len(z), rows_at_once(state)):
+        total += clipped_joint_sum(z[part], squared_rows[part], signs[:, part], state, loss, clip)
     return total

@@ -99,6 +99,7 @@ def basis_of(
     chosen = BasisKind(kind)
     space = rows.space() if space is None else space
     d = rows.x.shape[1]
+    count = min(d, max(1, 2**23 // d))  # of d features all up to 2,896, then fewer the more
     match chosen:
         case BasisKind.PUBLIC_PCA:
             if not rows.has_public:
@@ -107,45 +108,29 @@ def basis_of(
                     " (non-private)."
                 )
             picked = _pick_rows(rows.public, n_public, seed)
-            components = public_basis(
-                _divide_by_scale(picked, space), standardise=False, centre=space.mean is not None
-            )
-            return Basis(
-                chosen, components.vectors, components.eigenvalues, Provenance.PUBLIC, len(picked)
-            )
+            return _components(chosen, picked, space, Provenance.PUBLIC)
         case BasisKind.PRIVATE_PCA:
-            components = public_basis(
-                _divide_by_scale(rows.x, space), standardise=False, centre=space.mean is not None
-            )
-            return Basis(
-                chosen,
-                components.vectors,
-                components.eigenvalues,
-                Provenance.NON_PRIVATE,
-                len(rows.x),
-            )
+            return _components(chosen, rows.x, space, Provenance.NON_PRIVATE)
         case BasisKind.DP_PCA:
             return _noisy_basis(rows, space, noise_multiplier, seed, ledger)
         case BasisKind.RANDOM:
-            frame = rng.stream(seed, PUBLIC_SEED_PURPOSE, "random").standard_normal(
-                (d, _direction_count(d))
-            )
-            return Basis(
-                chosen, np.linalg.qr(frame)[0].astype(np.float32), None, Provenance.PUBLIC, 0
-            )
+            normals = rng.stream(seed, PUBLIC_SEED_PURPOSE, "random").standard_normal((d, count))
+            frame = np.linalg.qr(normals)[0].astype(np.float32)
+            return Basis(chosen, frame, None, Provenance.PUBLIC, 0)
     variances = np.square(space(rows.public).astype(np.float64)).mean(axis=0)
-    order = np.argsort(-variances, kind="stable")
-    order = order[: _direction_count(d)]
+    order = np.argsort(-variances, kind="stable")[:count]
     vectors = np.zeros((d, len(order)), dtype=np.float32)
     vectors[order, np.arange(len(order))] = 1.0
     provenance = Provenance.PUBLIC if rows.has_public else Provenance.NON_PRIVATE
     return Basis(chosen, vectors, variances[order], provenance, len(rows.public))
 
 
-def _direction_count(d: int) -> int:
-    """Directions of d features that are held: all of them up to 2,896, then fewer the more features
-    there are."""
-    return min(d, max(1, 2**23 // d))  # numbers of a basis that is drawn
+def _components(kind: BasisKind, x: Array, space: Transform, provenance: Provenance) -> Basis:
+    """Principal components of rows divided by the space's scale; a centred space takes the mean
+    anew from these very rows."""
+    scaled = x if space.scale is None else x / space.scale
+    found = public_basis(scaled, standardise=False, centre=space.mean is not None)
+    return Basis(kind, found.vectors, found.eigenvalues, provenance, len(x))
 
 
 def _pick_rows(public: Array, n_public: int | None, seed: int) -> Array:
@@ -158,11 +143,6 @@ def _pick_rows(public: Array, n_public: int | None, seed: int) -> Array:
         )
     order = rng.stream(seed, PUBLIC_SEED_PURPOSE, "public rows").permutation(len(public))
     return public[np.sort(order[: int(n_public)])]
-
-
-def _divide_by_scale(x: Array, space: Transform) -> Array:
-    """Rows divided by the space's scale; the mean is taken anew from these very rows."""
-    return x if space.scale is None else x / space.scale
 
 
 def _noisy_basis(

@@ -22,11 +22,11 @@ import numpy as np
 from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.deferred import pandas as pd
-from pillar_core.errors import SettingError, shown
+from pillar_core.errors import SettingError
 from pillar_core.geometry.bases import Basis
 from pillar_core.geometry.rows import Rows
-from pillar_core.geometry.separators import REST, Separators, pairs_of, separators_of
-from pillar_core.params import K, Param
+from pillar_core.geometry.separators import REST, Pair, Separators, pairs_of, separators_of
+from pillar_core.params import SHARE, K, Param
 from pillar_core.splits.transform import Transform
 
 QUANTILE = Param(
@@ -38,6 +38,10 @@ QUANTILE = Param(
     high=1,
     high_open=True,
 )
+
+
+Line = tuple[int, str, float, float, float]
+COLUMNS = ["k", "class", "quantile", "cosine_margin", "distance_margin"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -64,7 +68,7 @@ def margin_at(values: Array, quantile: float) -> float:
     Raises SettingError: quantile outside [0, 1), or no values.
     """
     (values,) = checks.arrays("n", values=values)
-    share = float(QUANTILE.check(quantile))  # type: ignore[arg-type]  # a checked float parameter
+    share = QUANTILE.number(quantile)
     if not len(values):
         raise SettingError("a margin needs at least one row.")
     place = min(int(np.floor(share * len(values) * (1 + 1e-12))), len(values) - 1)
@@ -82,23 +86,14 @@ def refitted_margins(
     checks.within(ks=(ks, K))
     present = set(rows.y.tolist())
     pairs = tuple(pair for pair in pairs_of(rows.classes, "one_versus_rest") if pair[0] in present)
-    lines: list[tuple[int, str, float, float, float]] = []
+    lines: list[Line] = []
     for k in ks:
         z = np.ascontiguousarray(rows.z[:, :k])
-        separators = separators_of(z, rows.y, pairs, classes=rows.classes)
-        distances = z @ separators.weights.T.astype(np.float32) + separators.offsets
-        lines += _lines(
-            k,
-            distances,
-            separators.offsets,
-            np.einsum("ij,ij->i", z, z),
-            rows,
-            separators,
-            quantile,
-        )
-    return pd.DataFrame(
-        lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"]
-    )
+        fitted = separators_of(z, rows.y, pairs, classes=rows.classes)
+        distances = z @ fitted.weights.T.astype(np.float32) + fitted.offsets
+        squares = np.einsum("ij,ij->i", z, z)
+        lines += _lines(k, distances, fitted.offsets, squares, rows, pairs, quantile)
+    return pd.DataFrame(lines, columns=COLUMNS)
 
 
 def projected_margins(
@@ -117,7 +112,7 @@ def projected_margins(
     """
     checks.within(ks=(ks, K))
     turned = separators.weights @ basis.vectors.astype(np.float64)
-    lines: list[tuple[int, str, float, float, float]] = []
+    lines: list[Line] = []
     products = np.zeros((len(rows.z), len(separators.pairs)))
     row_squares, weight_squares, start = np.zeros(len(rows.z)), np.zeros(len(separators.pairs)), 0
     for k in sorted(ks):
@@ -126,14 +121,10 @@ def projected_margins(
         row_squares += np.einsum("ij,ij->i", part, part)
         weight_squares += np.square(turned[:, start:k]).sum(axis=1)
         lengths = np.sqrt(np.where(weight_squares > 0, weight_squares, 1.0))
-        distances = (products + separators.offsets) / lengths
-        lines += _lines(
-            k, distances, separators.offsets / lengths, row_squares, rows, separators, quantile
-        )
+        distances, offsets = (products + separators.offsets) / lengths, separators.offsets / lengths
+        lines += _lines(k, distances, offsets, row_squares, rows, separators.pairs, quantile)
         start = k
-    return pd.DataFrame(
-        lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"]
-    )
+    return pd.DataFrame(lines, columns=COLUMNS)
 
 
 def pair_margins(
@@ -166,8 +157,7 @@ def compatibility(margins: Array, gamma: float) -> float:
     Raises SettingError: γ outside [0, 1]. DataError: no margins.
     """
     (margins,) = checks.arrays("n", margins=margins)
-    if not 0 <= gamma <= 1:
-        raise SettingError(f"γ must be in [0, 1] for χ; got {shown(gamma)}.")
+    checks.within(gamma=(gamma, SHARE))
     return float((np.abs(margins) >= gamma).mean())
 
 
@@ -195,12 +185,12 @@ def _lines(
     offsets: Array,
     squares: Array,
     rows: Coordinates,
-    separators: Separators,
+    pairs: Sequence[Pair],
     quantile: float | Sequence[float],
-) -> list[tuple[int, str, float, float, float]]:
+) -> list[Line]:
     quantiles = [quantile] if isinstance(quantile, int | float) else list(quantile)
     lines = []
-    for place, (a, b) in enumerate(separators.pairs):
+    for place, (a, b) in enumerate(pairs):
         part = slice(None) if b == REST else (rows.y == a) | (rows.y == b)
         signed = np.where(rows.y[part] == a, 1.0, -1.0) * distances[part, place]
         cosine = _cosines(signed, float(offsets[place]), squares[part])

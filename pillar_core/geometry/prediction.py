@@ -122,15 +122,11 @@ def best_k(table: pd.DataFrame, *, within: float = 0.01) -> pd.DataFrame:
     non-private diagnostic.
     """
     checks.within(within=(within, SHARE))
-    scores: dict[float, dict[int, list[float]]] = {}
-    for epsilon, k, accuracy in zip(table["epsilon"], table["k"], table["accuracy"], strict=True):
-        scores.setdefault(float(epsilon), {}).setdefault(int(k), []).append(float(accuracy))
+    runs = table.astype({"epsilon": float, "k": int}).groupby(["epsilon", "k"])["accuracy"]
     lines = []
-    for epsilon, by_k in sorted(scores.items()):
-        ks = sorted(by_k)
-        means = [sum(by_k[k]) / len(by_k[k]) for k in ks]
-        top = max(range(len(ks)), key=lambda place: (means[place], -place))
-        first = last = top
+    for epsilon, by_k in runs.agg(lambda values: sum(values) / len(values)).groupby("epsilon"):
+        ks, means = by_k.index.get_level_values("k").tolist(), by_k.tolist()
+        first = last = top = means.index(max(means))
         while first > 0 and means[first - 1] >= means[top] - within:
             first -= 1
         while last < len(ks) - 1 and means[last + 1] >= means[top] - within:

@@ -141,7 +141,7 @@ def separators_of(
     """The same from rows x (n, d) as they are and labels y (n,)."""
     if not pairs:
         raise SettingError("pairs must name at least one pair of classes; got none.")
-    strength = float(REGULARISATION.check(regularisation))  # type: ignore[arg-type]  # a checked float parameter
+    strength = REGULARISATION.number(regularisation)
     for index in sorted({index for pair in pairs for index in pair if index != REST}):
         if not (y == index).any():
             raise DataError(

@@ -39,6 +39,11 @@ def exponential(epsilon: float) -> DpEvent:
     return ExponentialMechanismEvent(float(epsilon), float(REPLACE_ONE_FACTOR * epsilon))
 
 
+def epsilon_of(noise_scale: float) -> float:
+    """ε of a choice with this scale of noise, ∞ without any."""
+    return 1 / noise_scale if noise_scale else math.inf
+
+
 @dataclasses.dataclass(frozen=True)
 class ExponentialMechanism:
     """Chooses among candidates at `epsilon` (add/remove) for whole scores whose one-row

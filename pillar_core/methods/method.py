@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar, final
 from pillar_core.errors import SettingError
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.numerics import number_words
 from pillar_core.params import replace_settings
 from pillar_core.registry import Registry
 from pillar_core.rng import Streams
@@ -36,9 +37,14 @@ class Plan(Generic[S]):
     settings: S
     why: tuple[str, ...] = ()
 
-    def fill(self, why: str, **values: Any) -> "Plan[S]":
-        """The plan with these values, which a rule chose, and its line of reason."""
-        return Plan(replace_settings(self.settings, **values), (*self.why, why))
+    def fill(self, name: str, value: int | float, reason: str) -> "Plan[S]":
+        """The plan with this value, which a rule chose, and its line of reason; as it is where the
+        setting has a value."""
+        if getattr(self.settings, name) is not None:
+            return self
+        written = number_words(value, 4) if isinstance(value, float) else value
+        filled = replace_settings(self.settings, **{name: value})
+        return Plan(filled, (*self.why, f"{name} = {written}: {reason}."))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,7 +22,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, Ledger, compose, describe, of_person
 from pillar_core.methods import METHODS, Method
 from pillar_core.methods.parts.deep.classifier import NetworkClassifier
-from pillar_core.methods.parts.fields import HasMoments
+from pillar_core.methods.parts.rules import HasMoments
 from pillar_core.numerics import number_words, round_up
 from pillar_core.rng import Streams
 from pillar_core.runs.assumptions import LOW_BITS, NOISE_EXACT, NOISE_SYSTEM, assumptions_of

@@ -251,6 +251,26 @@ def bad_values(annotation):
 WORDS = {"relation", "accountant", "sampler", "model", "kind", "part", "axis", "device", "method"}
 
 
+def hint_of(parameter):
+    """A parameter's annotation in words."""
+    hint = parameter.annotation
+    hint = hint if isinstance(hint, str) else inspect.formatannotation(hint)
+    return hint.replace("numpy.ndarray[typing.Any, typing.Any]", "Array")
+
+
+def answer_to(function, arguments):
+    """What a call that should be refused by an error of ours does instead; nothing where it is."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            function(**arguments)
+    except PillarError:
+        return ""
+    except Exception as error:  # noqa: BLE001  # any other kind is what the tests look for
+        return f"{type(error).__name__}: {error!s:.80}"
+    return "is taken"
+
+
 def test_a_bad_argument_is_refused_by_an_error_of_ours():
     offenders = []
     for function, arguments in calls().items():
@@ -258,26 +278,11 @@ def test_a_bad_argument_is_refused_by_an_error_of_ours():
             f"{function.__module__.removeprefix('pillar_core.').split('.')[0]}.{function.__name__}"
         )
         for parameter in inspect.signature(function).parameters.values():
-            case = f"{place}: {parameter.name}"
-            hint = (
-                parameter.annotation
-                if isinstance(parameter.annotation, str)
-                else inspect.formatannotation(parameter.annotation)
-            )
-            hint = hint.replace("numpy.ndarray[typing.Any, typing.Any]", "Array")
+            case, hint = f"{place}: {parameter.name}", hint_of(parameter)
             words = ["no-such-thing"] if parameter.name in WORDS and "str" in hint else []
             for value in () if case in FREE else (*words, *bad_values(hint)):
-                try:
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
-                        function(**{**arguments, parameter.name: value})
-                    offenders.append(f"{case} = {value!r:.30} is taken")
-                except PillarError:
-                    pass
-                except Exception as error:  # noqa: BLE001  # any other kind is what the test looks for
-                    offenders.append(
-                        f"{case} = {value!r:.30}: {type(error).__name__}: {error!s:.80}"
-                    )
+                if answer := answer_to(function, {**arguments, parameter.name: value}):
+                    offenders.append(f"{case} = {value!r:.30}: {answer}")
     assert not offenders, "\n".join(offenders)
 
 
@@ -288,14 +293,7 @@ def test_a_thing_of_another_kind_is_refused_by_an_error_of_ours():
     } <= every.keys()
     for function, arguments in every.items():
         for parameter in inspect.signature(function).parameters.values():
-            hint = (
-                parameter.annotation
-                if isinstance(parameter.annotation, str)
-                else inspect.formatannotation(parameter.annotation)
-            )
-            words = set(
-                re.findall(r"\w+", hint.replace("numpy.ndarray[typing.Any, typing.Any]", "Array"))
-            )
+            words = set(re.findall(r"\w+", hint_of(parameter)))
             for noun, value in (
                 nouns().items() if parameter.kind is not parameter.VAR_KEYWORD else ()
             ):
@@ -307,20 +305,9 @@ def test_a_thing_of_another_kind_is_refused_by_an_error_of_ours():
                     pc.load_model,
                 ):  # they would do what they do
                     continue
-                try:
-                    function(**{**arguments, parameter.name: value})
-                    offenders += (
-                        []
-                        if is_maybe
-                        else [f"{function.__name__}: {parameter.name} = {noun} is taken"]
-                    )
-                except PillarError:
-                    pass
-                except Exception as error:  # noqa: BLE001  # any other kind is what the test looks for
-                    offenders.append(
-                        f"{function.__name__}: {parameter.name} = {noun}: {type(error).__name__}:"
-                        f" {error!s:.80}"
-                    )
+                answer = answer_to(function, {**arguments, parameter.name: value})
+                if answer and not (is_maybe and answer == "is taken"):
+                    offenders.append(f"{function.__name__}: {parameter.name} = {noun}: {answer}")
     assert not offenders, "\n".join(offenders)
     for registry in (pc.ACCOUNTANTS, pc.BACKBONES, pc.DATASETS, pc.METHODS, pc.SCORES):
         for value in nouns().values():

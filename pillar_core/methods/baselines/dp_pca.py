@@ -35,6 +35,7 @@ from pillar_core.methods.public_subspace.pillar import PillarSettings
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
 from pillar_core.splits.transform import squared_norms
+from pillar_core.subspace import top_eigenpairs
 from pillar_core.threads import threads_for
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -65,10 +66,13 @@ class DpPcaSettings(PillarSettings):
 
 def cost(settings: DpPcaSettings, facts: PublicFacts) -> DpEvent:
     """One release of the second moment, then the descent."""
-    moment = events.gaussian(
-        settings.pca_noise_multiplier or 0.0, replace_one_factor=REPLACE_ONE_FACTOR
-    )
+    moment = moment_event(settings.pca_noise_multiplier or 0.0)
     return events.compose(moment, descent.cost(settings, facts))
+
+
+def moment_event(noise_multiplier: float) -> DpEvent:
+    """One release of the second moment."""
+    return events.gaussian(noise_multiplier, replace_one_factor=REPLACE_ONE_FACTOR)
 
 
 def resolve_schedule(
@@ -79,43 +83,31 @@ def resolve_schedule(
     plan = rules.resolve_schedule(settings, facts, budget)
     if settings.pca_noise_multiplier is not None:
         return plan
-    noise = (
-        _share_of_noise(plan.settings, facts)
-        if budget is None
-        else _share_of_budget(settings.share, budget)
+    noise = _share_of(budget, plan.settings, facts)
+    return plan.fill(
+        "pca_noise_multiplier", noise, f"what {settings.share:.0%} of the budget buys by itself"
     )
-    why = (
-        f"pca_noise_multiplier = {noise:.4g}: what {settings.share:.0%} of the budget buys by"
-        " itself."
-    )
-    return plan.fill(why, pca_noise_multiplier=noise)
 
 
-def _share_of_budget(share: float, budget: PrivacyBudget) -> float:
+def _share_of(budget: PrivacyBudget | None, settings: DpPcaSettings, facts: PublicFacts) -> float:
+    """The noise at which the moment alone costs `share` of the budget; without one, has `share` of
+    the whole μ: μ₁ = share·μ and μ₂ = √(1 − share²)·μ."""
+    if budget is None:
+        mu = rules.noise_scale(settings, facts)
+        return 0.0 if math.isinf(mu) else math.sqrt(1.0 - settings.share**2) / (settings.share * mu)
     if math.isinf(budget.epsilon):
         return 0.0
-    part = dataclasses.replace(budget, epsilon=share * budget.epsilon)
-    return calibrate(
-        lambda noise: events.gaussian(noise, replace_one_factor=REPLACE_ONE_FACTOR), part
-    )
-
-
-def _share_of_noise(settings: DpPcaSettings, facts: PublicFacts) -> float:
-    """The noise at which the moment has `share` of the whole μ: μ₁ = share·μ and μ₂ = √(1 −
-    share²)·μ."""
-    mu = rules.noise_scale(settings, facts)
-    return 0.0 if math.isinf(mu) else math.sqrt(1.0 - settings.share**2) / (settings.share * mu)
+    part = dataclasses.replace(budget, epsilon=settings.share * budget.epsilon)
+    return calibrate(moment_event, part)
 
 
 def resolve_hyperparameters(settings: DpPcaSettings, facts: PublicFacts) -> Plan[DpPcaSettings]:
     """Fills k (that of the shared rule, at least d/4) and the rate from the descent's noise."""
-    if settings.k is not None:
-        return rules.resolve_projection(settings, facts, k_ceiling=facts.d)
+    rules.check_k(settings.k, facts.d)
     least = max(1, round(K_PER_FEATURE * facts.d))
-    k = max(least, rules.default_k(rules.noise_scale(settings, facts) * facts.n_private, facts.d))
-    plan = Plan(settings).fill(f"k = {k}: at least a quarter of the {facts.d} features.", k=k)
-    rate = rules.resolve_hyperparameters(plan.settings, facts, dimensions=k)
-    return Plan(rate.settings, plan.why + rate.why)
+    k = max(least, rules.default_k(rules.reach(settings, facts), facts.d))
+    plan = Plan(settings).fill("k", k, f"at least a quarter of the {facts.d} features")
+    return rules.fill_rate(plan, facts)
 
 
 def second_moment(view: View, transform: Transform) -> "torch.Tensor":
@@ -141,8 +133,18 @@ def second_moment(view: View, transform: Transform) -> "torch.Tensor":
     return torch.from_numpy(total)
 
 
-def release_moment(moment: "torch.Tensor", mechanism: GaussianMechanism) -> "torch.Tensor":
+def release_moment(
+    moment: "torch.Tensor", noise_multiplier: float, streams: Streams, ledger: Ledger
+) -> "torch.Tensor":
     """(d, d) float64 second moment with its noise."""
+    mechanism = GaussianMechanism(
+        noise_multiplier,
+        1.0,
+        streams.secret("second moment"),
+        ledger,
+        REPLACE_ONE_FACTOR,
+        label="second moment",
+    )
     if mechanism.is_exact:
         return mechanism.release_integers(moment, exact.SUM_UNITS)
     return mechanism.release(moment.double() / exact.SUM_UNITS)
@@ -151,14 +153,7 @@ def release_moment(moment: "torch.Tensor", mechanism: GaussianMechanism) -> "tor
 def top_directions(moment: "torch.Tensor", k: int) -> Array:
     """(d, k) float32 eigenvectors of the symmetric part of `moment`, by falling eigenvalue, largest
     coordinate positive."""
-    from scipy.linalg import eigh
-
-    symmetric = ((moment + moment.T) / 2).numpy()
-    d = len(symmetric)
-    _, vectors = eigh(
-        symmetric, subset_by_index=[d - k, d - 1], overwrite_a=True, check_finite=False
-    )
-    vectors = vectors[:, ::-1]
+    _, vectors = top_eigenpairs(((moment + moment.T) / 2).numpy(), k)
     signs = np.sign(np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0))
     return np.ascontiguousarray(vectors * signs, dtype=np.float32)
 
@@ -170,32 +165,14 @@ def fit_many(view: View, runs: list[Run[DpPcaSettings]]) -> Iterator[TrainResult
     plain = Transform(*view.moments(standardise=first.standardise, centre=first.centre))
     moment = second_moment(view, dataclasses.replace(plain, normalise=first.normalise))
     for settings, streams, ledger in runs:
-        yield _fit(settings, view, moment, plain, streams, ledger)
-
-
-def _fit(
-    settings: DpPcaSettings,
-    view: View,
-    moment: "torch.Tensor",
-    plain: Transform,
-    streams: Streams,
-    ledger: Ledger,
-) -> TrainResult:
-    noise = settings.pca_noise_multiplier or 0.0
-    mechanism = GaussianMechanism(
-        noise,
-        1.0,
-        streams.secret("second moment"),
-        ledger,
-        REPLACE_ONE_FACTOR,
-        label="second moment",
-    )
-    directions = top_directions(release_moment(moment, mechanism), int(settings.k or 0))
-    transform = dataclasses.replace(plain, projection=directions, normalise=settings.normalise)
-    prepared = view.apply(transform)
-    head = Head(descent.plan_of(settings, view.facts), streams, ledger)
-    [(weights, bias)] = train_heads(prepared.z, view.y, [head], n_classes=view.facts.n_classes)
-    return TrainResult(LinearClassifier(transform, weights, bias))
+        noise = settings.pca_noise_multiplier or 0.0
+        released = release_moment(moment, noise, streams, ledger)
+        directions = top_directions(released, int(settings.k or 0))
+        transform = dataclasses.replace(plain, projection=directions, normalise=settings.normalise)
+        prepared = view.apply(transform)
+        head = Head(descent.plan_of(settings, view.facts), streams, ledger)
+        [(weights, bias)] = train_heads(prepared.z, view.y, [head], n_classes=view.facts.n_classes)
+        yield TrainResult(LinearClassifier(transform, weights, bias))
 
 
 METHODS.register(

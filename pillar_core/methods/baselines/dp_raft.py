@@ -17,7 +17,6 @@ from typing import TypeVar
 from pillar_core import params
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import require
 from pillar_core.methods.public_subspace.pillar import PillarSettings, fit_many
 from pillar_core.types import PublicFacts, PublicUse, Values
 
@@ -43,26 +42,18 @@ Raft = TypeVar("Raft", bound=DpRaftSettings)
 def resolve_hyperparameters(settings: DpRaftSettings, facts: PublicFacts) -> Plan[DpRaftSettings]:
     """Fills the rate, so that the path is as long as plain descent's; k stays as it is (None: all
     features)."""
-    if settings.k is not None:
-        rules.check_k(settings.k, rules.public_rank(facts))
+    rules.check_k(settings.k, rules.public_rank(facts))
     return _fill_rate(Plan(settings), facts)
 
 
 def _fill_rate(plan: Plan[Raft], facts: PublicFacts) -> Plan[Raft]:
-    settings = plan.settings
-    if settings.learning_rate is not None:
-        return plan
-    steps = require(settings.steps, "steps")
-    rate = (
-        rules.descent_rate(settings, facts, dimensions=settings.k)
-        * steps
-        / rules.effective_steps(steps, settings.momentum)
+    steps = rules.require(plan.settings.steps, "steps")
+    length = rules.descent_rate(plan.settings, facts) * steps
+    return plan.fill(
+        "learning_rate",
+        length / rules.effective_steps(steps, plan.settings.momentum),
+        "the linear scaling rule, rate × steps in proportion to the budget, momentum counted in",
     )
-    why = (
-        f"learning_rate = {rate:.4g}: the linear scaling rule, rate × steps in proportion to the"
-        " budget, momentum counted in."
-    )
-    return plan.fill(why, learning_rate=rate)
 
 
 def uses(settings: Values) -> PublicUse:
@@ -109,7 +100,7 @@ METHODS.register(
         public_use=PublicUse.UNLABELLED,
         settings=DpRaftPillarSettings,
         resolve_hyperparameters=lambda settings, facts: _fill_rate(
-            rules.resolve_k(settings, facts), facts
+            rules.resolve_k(settings, facts, rules.reach(settings, facts)), facts
         ),
         public_statistics=rules.public_statistics,
         uses=None,

@@ -55,12 +55,7 @@ def resolve_hyperparameters(
 
 def fit(settings: NonPrivateSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
     """The penalised maximum-likelihood head."""
-    prepared = view.prepare(
-        standardise=settings.standardise,
-        centre=settings.centre,
-        normalise=settings.normalise,
-        k=settings.k,
-    )
+    prepared = rules.prepare(settings, view, k=settings.k)
     weights, bias = minimise(prepared, view, settings)
     call = Call("non_private", tuple(weights.shape), 0.0, float("inf"), float("inf"))
     weights, bias = ledger.release(

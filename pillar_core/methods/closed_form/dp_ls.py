@@ -29,6 +29,7 @@ from pillar_core.ledger import DpEvent
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.closed_form.pillar_one_shot import Sums
 from pillar_core.methods.method import METHODS, Method, Run, group_runs
+from pillar_core.methods.parts import rules
 from pillar_core.params import Param
 from pillar_core.splits import View
 from pillar_core.splits.basis import second_moment
@@ -72,7 +73,7 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
     """Runs that agree on preprocessing share the sums and S; each has its own noise."""
     facts = view.facts
     first = runs[0][0]
-    prepared = view.prepare(standardise=first.standardise, centre=first.centre, normalise=True)
+    prepared = rules.prepare(first, view)
     sums = Sums(prepared.z, view.y, facts.n_classes)
     moment = facts.n_private * second_moment(prepared.z_public)
     for settings, streams, ledger in runs:

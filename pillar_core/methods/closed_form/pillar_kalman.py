@@ -52,7 +52,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
 from pillar_core.methods.parts import rules
-from pillar_core.methods.parts.fields import require
+from pillar_core.methods.parts.rules import require
 from pillar_core.rng import Stream
 from pillar_core.splits import Transform, View, public_basis
 from pillar_core.splits.transform import CHUNK_ROWS, squared_norms
@@ -554,10 +554,10 @@ def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Pla
     )
     k = min(ceiling, max(FEWEST_DIRECTIONS, round(min(wanted, ceiling))))
     why = (
-        f"k = {k}: (10/C)^(1/3)·(μN)^(2/3), at least {FEWEST_DIRECTIONS} and at most the rank;"
-        " directions that say little shrink."
+        f"(10/C)^(1/3)·(μN)^(2/3), at least {FEWEST_DIRECTIONS} and at most the rank; directions"
+        " that say little shrink"
     )
-    return Plan(settings).fill(why, k=k)
+    return Plan(settings).fill("k", k, why)
 
 
 METHODS.register(

@@ -261,21 +261,9 @@ def head(
 
 def resolve_hyperparameters(settings: OneShotSettings, facts: PublicFacts) -> Plan[OneShotSettings]:
     """Fills `k` from the noise."""
-    ceiling, noise = rules.public_rank(facts), _noise(settings)
-    rules.check_k(settings.k, ceiling)
-    if settings.k is not None:
-        return Plan(settings)
-    path_length = facts.n_private / noise if noise > 0 else math.inf
-    k = (
-        ceiling
-        if math.isinf(path_length)
-        else min(max(round(K_FACTOR * path_length ** (2 / 3)), rules.SMALLEST_K), ceiling)
-    )
-    why = (
-        f"k = {k}: three quarters of (μN)^(2/3) with μN = {path_length:,.0f}, at least"
-        f" {rules.SMALLEST_K} and at most the rank."
-    )
-    return Plan(settings).fill(why, k=k)
+    noise = _noise(settings)
+    reach = facts.n_private / noise if noise > 0 else math.inf
+    return rules.resolve_k(settings, facts, reach, factor=K_FACTOR)
 
 
 def _noise(settings: OneShotSettings) -> float:

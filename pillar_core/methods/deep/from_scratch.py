@@ -12,6 +12,7 @@ every copy in the batch, per-example gradients by Opacus.
 
 from pillar_core.errors import SettingError
 from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.parts import descent
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.networks import TIMM
 from pillar_core.types import PrivacyBudget, PublicFacts
@@ -41,7 +42,7 @@ METHODS.register(
         idea="A whole network learns from private images alone: what public data and pre-training"
         " are compared with.",
         settings=deep.DeepSettings,
-        cost=deep.cost,
+        cost=descent.cost,
         fit=deep.fit,
         resolve_schedule=resolve_schedule,
         unsupported_reason=deep.unsupported_reason,

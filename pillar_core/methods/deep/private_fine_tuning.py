@@ -13,6 +13,7 @@ import dataclasses
 
 from pillar_core.ledger import Ledger
 from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.parts import descent
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.networks import TIMM
 from pillar_core.rng import Streams
@@ -43,7 +44,7 @@ METHODS.register(
         idea="A pre-trained network goes on learning from private images, as a whole or in chosen"
         " layers.",
         settings=deep.ChosenSettings,
-        cost=deep.cost,
+        cost=descent.cost,
         fit=fit,
         unsupported_reason=deep.unsupported_reason,
         assumptions=(deep.ROWS_APART, deep.PUBLIC_START),

@@ -20,11 +20,14 @@ from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
 from pillar_core.errors import SettingError
+from pillar_core.grouping import slices
 from pillar_core.ledger import Ledger
 from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.parts import descent
 from pillar_core.methods.parts.deep import settings as deep
-from pillar_core.methods.parts.deep.classifier import Design
-from pillar_core.methods.parts.deep.train import PixelRows, public_phase
+from pillar_core.methods.parts.deep.networks import set_training_mode
+from pillar_core.methods.parts.deep.pixels import augment, draw_moves
+from pillar_core.methods.parts.deep.train import PixelRows, repeatable, trainable_parameters
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PublicUse, TrainResult, Values
@@ -64,19 +67,16 @@ def fit(settings: SecondPhaseSettings, view: View, streams: Streams, ledger: Led
     Raises SettingError where only the head is trained and the public classes are others, so that
     the public phase would be lost.
     """
-    design = deep.design(settings, view, n_classes=view.facts.n_classes)
-    module, _, form = design.build(seed=streams.seed)
-    if settings.public_epochs:
-        module.load_state_dict(_public_state(settings, design, view, streams), strict=False)
-    return deep.fit_privately(settings, view, streams, ledger, design, module, form)
+    start = _public_state(settings, view, streams) if settings.public_epochs else None
+    return deep.fit(settings, view, streams, ledger, start)
 
 
 def _public_state(
-    settings: SecondPhaseSettings, private_design: Design, view: View, streams: Streams
+    settings: SecondPhaseSettings, view: View, streams: Streams
 ) -> "dict[str, torch.Tensor]":
     """The state after the public phase, computed once a split and seed; without the head where the
     public classes are others."""
-    where = training_device()
+    where, private_design = training_device(), deep.design(settings, view)
     public = (
         settings.public_epochs,
         settings.public_learning_rate,
@@ -101,12 +101,8 @@ def _public_state(
         public_phase(
             module.to(where),
             PixelRows(view.x_public, np.arange(len(view.x_public)), y, form),
-            epochs=settings.public_epochs,
-            learning_rate=settings.public_learning_rate,
-            batch_size=settings.public_batch_size,
-            copies=settings.copies,
-            mirror=settings.mirror,
-            streams=streams,
+            settings,
+            streams,
         )
         state = {name: value.cpu() for name, value in module.state_dict().items()}
         return {
@@ -122,6 +118,34 @@ def _public_state(
     )
 
 
+def public_phase(
+    module: "torch.nn.Module", rows: PixelRows, settings: SecondPhaseSettings, streams: Streams
+) -> None:
+    """Trains the chosen parameters by Adam on public rows, in place; minibatches are shuffled, each
+    row moved once where copies > 0."""
+    generator, where = streams.public("public phase"), next(module.parameters()).device
+    optimiser = torch.optim.Adam(trainable_parameters(module), lr=settings.public_learning_rate)
+    labels = torch.from_numpy(rows.y).to(where)
+    set_training_mode(module)
+    with repeatable(module, len(rows.y)):
+        for _ in range(settings.public_epochs):
+            drawn = torch.from_numpy(draw_moves(generator, len(rows.y), 1)).to(where)
+            order = generator.permutation(len(rows.y))
+            for part in slices(len(order), settings.public_batch_size):
+                index = torch.from_numpy(order[part]).to(where)
+                images = rows.images(order[part], where)
+                if settings.copies:
+                    images = augment(images, drawn[index], mirror=settings.mirror)
+                optimiser.zero_grad(set_to_none=True)
+                torch.autograd.backward(
+                    torch.nn.functional.cross_entropy(
+                        module(rows.form.ready(images)), labels[index]
+                    )
+                )
+                optimiser.step()
+    optimiser.zero_grad(set_to_none=True)
+
+
 METHODS.register(
     Method(
         name="second_phase",
@@ -131,7 +155,7 @@ METHODS.register(
         " steps are needed.",
         public_use=PublicUse.OTHER_LABELS,
         settings=SecondPhaseSettings,
-        cost=deep.cost,
+        cost=descent.cost,
         fit=fit,
         uses=uses,
         unsupported_reason=deep.unsupported_reason,

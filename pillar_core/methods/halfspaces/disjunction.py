@@ -9,7 +9,6 @@ candidates for Z components, of at most 14.
 """
 
 import dataclasses
-import math
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.mechanisms import ExponentialMechanism, exponential
+from pillar_core.mechanisms import ExponentialMechanism, epsilon_of, exponential
 from pillar_core.methods.method import METHODS, Method
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
@@ -39,7 +38,7 @@ class DisjunctionSettings:
 
 def cost(settings: DisjunctionSettings, facts: PublicFacts) -> DpEvent:
     """One choice at ε = 1/noise_scale."""
-    return exponential(_epsilon(settings))
+    return exponential(epsilon_of(settings.noise_scale or 0.0))
 
 
 def components(x_public: Array) -> Array:
@@ -100,7 +99,11 @@ def fit(settings: DisjunctionSettings, view: View, streams: Streams, ledger: Led
     x = view.x if view.rows is None else view.x[view.rows]
     scores = right_rows(x, view.y, parts)
     mechanism = ExponentialMechanism(
-        _epsilon(settings), 1, streams.secret("choice"), ledger, label="choice of a disjunction"
+        epsilon_of(settings.noise_scale or 0.0),
+        1,
+        streams.secret("choice"),
+        ledger,
+        label="choice of a disjunction",
     )
     members = union(parts, mechanism.choose(scores))
     weights = np.stack([np.zeros_like(members), members], axis=1).astype(np.float32)
@@ -131,10 +134,6 @@ def right_rows(x: Array, y: Array, parts: Array) -> Array:
         says_one = (candidates & pattern) != 0
         scores += np.where(says_one, positive[pattern], negative[pattern])
     return scores
-
-
-def _epsilon(settings: DisjunctionSettings) -> float:
-    return 1 / settings.noise_scale if settings.noise_scale else math.inf
 
 
 METHODS.register(

@@ -35,8 +35,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd, printed_event
 from pillar_core.methods.method import METHODS, Method, Plan, Run, group_runs
-from pillar_core.methods.parts import halfspaces, rules
-from pillar_core.numerics import number_words
+from pillar_core.methods.parts import descent, halfspaces, rules
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import (
@@ -135,27 +134,19 @@ def resolve_schedule(
         if printed
         else halfspaces.resolve_schedule(settings, facts, budget)
     )
-    if settings.choice_epsilon is None:
-        if budget is None:
-            raise SettingError(
-                "choice_epsilon must be given where epsilon is not: there is no budget to take"
-                " half of."
-            )
-        factor = 4 if budget.relation is NeighboringRelation.REPLACE_ONE else 2
-        share = budget.epsilon / factor
-        why = (
-            f"choice_epsilon = {share:.4g}: half of the budget (the choice costs twice that under"
-            " replace-one)."
-        )
-        plan = plan.fill(why, choice_epsilon=share)
-    if printed and settings.runs_delta is None:
-        if budget is None:
-            raise SettingError(
-                "runs_delta must be given where epsilon is not: there is no budget to take half of."
-            )
-        delta = budget.delta / 2
-        plan = plan.fill(f"runs_delta = {number_words(delta, 3)}: half of δ.", runs_delta=delta)
-    return plan
+    if budget is None:
+        needed = ("choice_epsilon", "runs_delta") if printed else ("choice_epsilon",)
+        for name in needed:
+            if getattr(settings, name) is None:
+                raise SettingError(
+                    f"{name} must be given where epsilon is not: there is no budget to take half"
+                    " of."
+                )
+        return plan
+    factor = 4 if budget.relation is NeighboringRelation.REPLACE_ONE else 2
+    why = "half of the budget (the choice costs twice that under replace-one)"
+    plan = plan.fill("choice_epsilon", budget.epsilon / factor, why)
+    return plan.fill("runs_delta", budget.delta / 2, "half of δ") if printed else plan
 
 
 def cost(settings: PillarNoisySgdSettings, facts: PublicFacts) -> DpEvent:
@@ -170,9 +161,7 @@ def cost(settings: PillarNoisySgdSettings, facts: PublicFacts) -> DpEvent:
         return events.compose(
             events.repeat(run, runs(settings) * problems(facts.n_classes)), choice
         )
-    plan = halfspaces.plan_of(settings, facts, loss_of(settings))
-    step = events.subsample(events.gaussian(plan.noise_multiplier), plan.sampling_probability)
-    return events.compose(events.repeat(step, runs(settings) * plan.steps), choice)
+    return events.compose(events.repeat(descent.cost(settings, facts), runs(settings)), choice)
 
 
 @group_runs("k", "standardise", "centre", "variant", "loss", "margin", "xi")
@@ -209,7 +198,8 @@ def _runs(
     """(runs, P, k) candidates of every head; each run draws noise and samples of its own."""
     heads = [
         HalfspaceHead(
-            halfspaces.plan_of(settings, view.facts, loss),
+            descent.plan_of(settings, view.facts),
+            loss,
             streams.secret(f"noise/{run}", device=str(training_device())),
             streams.sampling(f"sampling/{run}"),
             ledger,

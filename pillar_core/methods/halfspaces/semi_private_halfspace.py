@@ -13,11 +13,10 @@ import dataclasses
 from pillar_core import params
 from pillar_core.engine.device import training_device
 from pillar_core.engine.halfspaces import HalfspaceHead, ramp, train_halfspaces
-from pillar_core.ledger import DpEvent
 from pillar_core.methods.method import METHODS, Method, Run, group_runs
 from pillar_core.methods.parts import descent, halfspaces, rules
 from pillar_core.splits import View
-from pillar_core.types import PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PublicUse, TrainResult
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,29 +33,20 @@ class SemiPrivateHalfspaceSettings(halfspaces.HalfspaceSettings):
     )
 
 
-def cost(settings: SemiPrivateHalfspaceSettings, facts: PublicFacts) -> DpEvent:
-    """T Gaussian releases, each on a Poisson sample where batch_size is set."""
-    plan = halfspaces.plan_of(settings, facts, ramp(settings.margin))
-    return descent.cost_of_steps(plan, plan.noise_multiplier)
-
-
 @group_runs("k", "standardise", "centre", "margin")
 def fit_many(view: View, runs: list[Run[SemiPrivateHalfspaceSettings]]) -> list[TrainResult]:
     """The halfspaces of every head; heads that agree on rows and margin are trained together."""
     prepared, loss = halfspaces.project(runs[0][0], view), ramp(runs[0][0].margin)
-    plans, where = (
-        [halfspaces.plan_of(settings, view.facts, loss) for settings, _, _ in runs],
-        str(training_device()),
-    )
     heads = [
         HalfspaceHead(
-            plan,
-            streams.secret("noise", device=where),
+            descent.plan_of(settings, view.facts),
+            loss,
+            streams.secret("noise", device=str(training_device())),
             streams.sampling(),
             ledger,
             streams.identity,
         )
-        for plan, (_, streams, ledger) in zip(plans, runs, strict=True)
+        for settings, streams, ledger in runs
     ]
     trained = train_halfspaces(prepared.z, view.y, heads, n_classes=view.facts.n_classes)
     return [halfspaces.result_of(weights, prepared) for weights in trained]
@@ -71,7 +61,7 @@ METHODS.register(
         " it there with noise.",
         public_use=PublicUse.UNLABELLED,
         settings=SemiPrivateHalfspaceSettings,
-        cost=cost,
+        cost=descent.cost,
         fit_many=fit_many,
         public_statistics=rules.public_statistics,
         resolve_schedule=halfspaces.resolve_schedule,

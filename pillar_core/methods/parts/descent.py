@@ -22,13 +22,13 @@ from pillar_core.engine import (
 )
 from pillar_core.ledger import DpEvent
 from pillar_core.methods.method import FitMany, Run, group_runs
-from pillar_core.methods.parts.fields import HasDescent, HasPreprocessing, HasSampling, require
+from pillar_core.methods.parts import rules
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, TrainResult
 
 S = TypeVar("S")
-Descent = TypeVar("Descent", bound=HasDescent)
+Descent = TypeVar("Descent", bound=rules.HasDescent)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +75,7 @@ class DescentSettings(StepSettings):
     bias: bool = params.setting(params.BIAS, default=False)
 
 
-def cost(settings: HasDescent, facts: PublicFacts) -> DpEvent:
+def cost(settings: rules.HasDescent, facts: PublicFacts) -> DpEvent:
     """T Gaussian releases, each on a Poisson sample at q = batch_size / n_private (all rows where
     batch_size is None).
 
@@ -99,17 +99,18 @@ def cost_of_steps(plan: HeadPlan, noise_multiplier: float) -> DpEvent:
 
 
 def is_allocated(settings: object) -> bool:
-    """Whether batches are passes of random allocation."""
-    return isinstance(settings, HasSampling) and settings.sampling == "random_allocation"
+    """Whether batches are passes of random allocation; else, or without the setting, they are
+    Poisson samples."""
+    return getattr(settings, "sampling", "poisson") == "random_allocation"
 
 
-def plan_of(settings: HasDescent, facts: PublicFacts) -> HeadPlan:
+def plan_of(settings: rules.HasDescent, facts: PublicFacts) -> HeadPlan:
     """The engine's plan for settings whose rules have been applied; for `cost`, which has no rate
     yet, the rate is 0."""
     return HeadPlan(
-        steps=require(settings.steps, "steps"),
+        steps=rules.require(settings.steps, "steps"),
         learning_rate=settings.learning_rate or 0.0,
-        noise_multiplier=require(settings.noise_multiplier, "noise_multiplier"),
+        noise_multiplier=rules.require(settings.noise_multiplier, "noise_multiplier"),
         l2_clip_norm=settings.l2_clip_norm,
         n_private=facts.n_private,
         batch_size=settings.batch_size,
@@ -184,11 +185,9 @@ def fit_many_by(
     return fit_many
 
 
-def all_features(settings: HasPreprocessing, view: View, streams: Streams) -> Prepared:
+def all_features(settings: rules.HasMoments, view: View, streams: Streams) -> Prepared:
     """All features, after the shared preprocessing."""
-    return view.prepare(
-        standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise
-    )
+    return rules.prepare(settings, view)
 
 
 PREPROCESSING = ("standardise", "centre", "normalise")

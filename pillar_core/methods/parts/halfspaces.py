@@ -3,15 +3,14 @@ classifier."""
 
 import dataclasses
 import math
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
-from pillar_core.engine.halfspaces import HalfspacePlan, Loss, class_weights, problems
+from pillar_core.engine.halfspaces import class_weights, problems
 from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import rules
-from pillar_core.methods.parts.fields import require
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -31,6 +30,9 @@ RATE = dataclasses.replace(
 class HalfspaceSettings:
     """Settings of noisy descent on halfspaces; rows always have unit norm."""
 
+    momentum: ClassVar[float] = 0.0
+    weight_decay: ClassVar[float] = 0.0
+    bias: ClassVar[bool] = False
     k: int | None = params.setting(params.K)
     steps: int | None = params.setting(params.STEPS)
     batch_size: int | None = params.setting(params.BATCH_SIZE)
@@ -52,9 +54,7 @@ H = TypeVar("H", bound=HalfspaceSettings)
 
 def project(settings: HalfspaceSettings, view: View) -> Prepared:
     """Private rows in the first k public principal directions, at unit norm."""
-    return view.prepare(
-        standardise=settings.standardise, centre=settings.centre, normalise=True, k=settings.k
-    )
+    return rules.prepare(settings, view, k=settings.k)
 
 
 def resolve_schedule(settings: H, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[H]:
@@ -64,41 +64,15 @@ def resolve_schedule(settings: H, facts: PublicFacts, budget: PrivacyBudget | No
 
 def resolve_hyperparameters(settings: H, facts: PublicFacts) -> Plan[H]:
     """Fills `k` and `learning_rate`."""
-    plan, rank = Plan(settings), rules.public_rank(facts)
-    rules.check_k(settings.k, rank)
-    reach = rules.noise_scale(settings, facts) * facts.n_private
-    if settings.k is None:
-        k = rules.default_k(reach, rank)
-        why = (
-            f"k = {k}: the general rule, with μN = {reach:,.0f} of one run; at least"
-            f" {rules.SMALLEST_K} and at most the rank."
-        )
-        plan = plan.fill(why, k=k)
-    if settings.learning_rate is None:
-        per_step = require(settings.noise_multiplier, "noise_multiplier") / (
-            facts.n_private * rules.sampling_probability(settings.batch_size, facts)
-        )
-        rate = STEP / (
-            settings.l2_clip_norm
-            * math.sqrt(1 + problems(facts.n_classes) * require(plan.settings.k, "k") * per_step**2)
-        )
-        why = (
-            f"learning_rate = {rate:.4g}: {STEP:g} over the norm of one noisy mean gradient at"
-            " most; step t takes it over √t."
-        )
-        plan = plan.fill(why, learning_rate=rate)
-    return plan
-
-
-def plan_of(settings: HalfspaceSettings, facts: PublicFacts, loss: Loss) -> HalfspacePlan:
-    """The engine's plan for settings whose rules have been applied."""
-    steps, rate, noise = (
-        int(settings.steps or 0),
-        settings.learning_rate or 0.0,
-        settings.noise_multiplier or 0.0,
+    plan = rules.resolve_k(settings, facts, rules.reach(settings, facts))
+    per_step = rules.require(settings.noise_multiplier, "noise_multiplier") / (
+        facts.n_private * rules.sampling_probability(settings.batch_size, facts)
     )
-    return HalfspacePlan(
-        steps, rate, noise, settings.l2_clip_norm, facts.n_private, settings.batch_size, loss=loss
+    noisy = problems(facts.n_classes) * rules.require(plan.settings.k, "k") * per_step**2
+    return plan.fill(
+        "learning_rate",
+        STEP / (settings.l2_clip_norm * math.sqrt(1 + noisy)),
+        f"{STEP:g} over the norm of one noisy mean gradient at most; step t takes it over √t",
     )
 
 

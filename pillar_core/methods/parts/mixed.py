@@ -29,12 +29,6 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent
 from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import (
-    HasBatch,
-    HasPreprocessing,
-    HasRate,
-    require,
-)
 from pillar_core.params import Param
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts
@@ -45,7 +39,7 @@ nothing of private rows."""
 
 RATE_RULE = "each step the rule of path length over steps and clip norm"
 
-Rate = TypeVar("Rate", bound=HasRate)
+Rate = TypeVar("Rate", bound=rules.HasRate)
 
 
 class HasPercentile(Protocol):
@@ -162,18 +156,18 @@ class PublicRows:
         return torch.stack(clips).clamp(min=SMALLEST_CLIP)
 
 
-def cost(settings: HasBatch, facts: PublicFacts) -> DpEvent:
+def cost(settings: rules.HasBatch, facts: PublicFacts) -> DpEvent:
     """T Gaussian releases of the clipped sum, each over a batch where batch_size is set."""
     plan = plan_of(settings, facts)
     return descent.cost_of_steps(plan, plan.noise_multiplier)
 
 
-def plan_of(settings: HasBatch, facts: PublicFacts) -> HeadPlan:
+def plan_of(settings: rules.HasBatch, facts: PublicFacts) -> HeadPlan:
     """The engine's plan for settings whose steps and noise are known; the learner's step names clip
     norms and rates itself."""
     steps, noise = (
-        require(settings.steps, "steps"),
-        require(settings.noise_multiplier, "noise_multiplier"),
+        rules.require(settings.steps, "steps"),
+        rules.require(settings.noise_multiplier, "noise_multiplier"),
     )
     allocated = descent.is_allocated(settings)
     return HeadPlan(
@@ -200,14 +194,14 @@ def resolve_hyperparameters(settings: Rate, facts: PublicFacts) -> Plan[Rate]:
     return Plan(settings, (why,))
 
 
-def path_length(settings: HasBatch, facts: PublicFacts) -> float:
+def path_length(settings: rules.HasBatch, facts: PublicFacts) -> float:
     """How many clip norms all steps together move by: min(μN · μN/(μN + m), 160·C)."""
-    reach = rules.noise_scale(settings, facts) * facts.n_private
+    reach = rules.reach(settings, facts)
     length = reach if math.isinf(reach) or not reach else reach * reach / (reach + facts.n_public)
     return min(length, rules.LONGEST_PATH_PER_CLASS * facts.n_classes)
 
 
-def noise_std(settings: HasRate, facts: PublicFacts) -> float | None:
+def noise_std(settings: rules.HasRate, facts: PublicFacts) -> float | None:
     """Of a weight, as `noise_left` means it, after steps by the rule of path length, which are as
     long at any clip norm; None for another rate."""
     if settings.learning_rate is not None:
@@ -216,21 +210,23 @@ def noise_std(settings: HasRate, facts: PublicFacts) -> float | None:
     return length * plan.noise_multiplier / (plan.expected_rows * math.sqrt(plan.steps))
 
 
-def mean_rates(settings: Sequence[HasRate], facts: PublicFacts, clip: torch.Tensor) -> torch.Tensor:
+def mean_rates(
+    settings: Sequence[rules.HasRate], facts: PublicFacts, clip: torch.Tensor
+) -> torch.Tensor:
     """(H, 1, 1) step sizes on the mean gradient: those set, else the rule's at this step's clip
     norms (H,)."""
     rates = [
         (
             head.learning_rate
             if head.learning_rate is not None
-            else path_length(head, facts) / (require(head.steps, "steps") * float(clip[h]))
+            else path_length(head, facts) / (rules.require(head.steps, "steps") * float(clip[h]))
         )
         for h, head in enumerate(settings)
     ]
     return per_head(rates, clip)
 
 
-def longest_public_rate(settings: HasPreprocessing, public: PublicRows, view: View) -> float:
+def longest_public_rate(settings: rules.HasMoments, public: PublicRows, view: View) -> float:
     """The step size beyond which steps along the public rows' mean gradient, which nothing clips,
     overshoot: 4/λ.
 
@@ -245,7 +241,7 @@ def longest_public_rate(settings: HasPreprocessing, public: PublicRows, view: Vi
     return float(4.0 * values.sum() / (values[0] * square))
 
 
-def damping(settings: Sequence[HasRate], rates: torch.Tensor, longest: float) -> torch.Tensor:
+def damping(settings: Sequence[rules.HasRate], rates: torch.Tensor, longest: float) -> torch.Tensor:
     """(H, 1, 1) factors at most 1 that keep steps `rates` (H, 1, 1) along the public rows' mean
     gradient at `longest` where a rule made them."""
     by_rule = torch.tensor([head.learning_rate is None for head in settings], device=rates.device)

@@ -7,23 +7,19 @@ features in research/default_settings.md, are: T = 50μ steps within 5 … 40; s
 min((½ + μ)μN, μN, 160·C)/T on the mean gradient, so that the noise that accumulates in each weight
 is half a unit for small budgets and at most one, and at most 4k, so that it does not overshoot in
 few dimensions; k = 0.65(μN)^(2/3).
+
+They read settings through protocols. A learner without one of these settings has a class variable
+in its place (`batch_size: ClassVar[None] = None`: every step takes all rows), which is no setting
+and enters no key.
 """
 
 import math
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from pillar_core.accounting import mu_of
-from pillar_core.errors import DataError
+from pillar_core.errors import DataError, SettingError
 from pillar_core.methods.method import Plan
-from pillar_core.methods.parts.fields import (
-    HasBatch,
-    HasChosenDimension,
-    HasDescent,
-    HasMoments,
-    HasProjectedDescent,
-    require,
-)
-from pillar_core.splits import View
+from pillar_core.splits import Prepared, View
 from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts
 
 FEWEST_STEPS, MOST_STEPS = 5, 40
@@ -34,8 +30,68 @@ LARGEST_RATE_PER_DIMENSION = 4.0
 SMALLEST_K = 5
 K_FACTOR = 0.65
 
+
+@runtime_checkable
+class HasMoments(Protocol):
+    """Preprocessing by public means and scales."""
+
+    @property
+    def standardise(self) -> bool | None: ...
+    @property
+    def centre(self) -> bool | None: ...
+
+
+class HasBatch(Protocol):
+    """Noisy steps on Poisson samples, or on all rows where batch_size is None."""
+
+    @property
+    def steps(self) -> int | None: ...
+    @property
+    def noise_multiplier(self) -> float | None: ...
+    @property
+    def batch_size(self) -> int | None: ...
+
+
+class HasRate(HasBatch, Protocol):
+    """Noisy steps along the mean gradient."""
+
+    @property
+    def learning_rate(self) -> float | None: ...
+
+
+class HasDescent(HasRate, Protocol):
+    """All that the engine's plan of one head names."""
+
+    @property
+    def l2_clip_norm(self) -> float: ...
+    @property
+    def momentum(self) -> float: ...
+    @property
+    def bias(self) -> bool: ...
+    @property
+    def weight_decay(self) -> float: ...
+
+
+@runtime_checkable
+class HasDimension(Protocol):
+    """A projection on k directions; None where a rule decides k, or for all features."""
+
+    @property
+    def k(self) -> int | None: ...
+
+
+class HasChosenDimension(HasMoments, HasDimension, Protocol):
+    """Preprocessing, and a projection or none."""
+
+
+class HasProjectedDescent(HasDescent, HasDimension, Protocol):
+    """Descent in k directions."""
+
+
+V = TypeVar("V")
 Steps = TypeVar("Steps", bound=HasBatch)
 Descent = TypeVar("Descent", bound=HasDescent)
+Dimension = TypeVar("Dimension", bound=HasDimension)
 Projected = TypeVar("Projected", bound=HasProjectedDescent)
 
 
@@ -61,7 +117,7 @@ def resolve_schedule(
             f"{steps_per_mu:g} times the budget's μ = {mu:.3g}, at least {fewest} and at most"
             f" {MOST_STEPS}; more steps share the same budget"
         )
-    return Plan(settings).fill(f"steps = {steps}: {reason}.", steps=steps)
+    return Plan(settings).fill("steps", steps, reason)
 
 
 def resolve_projection(
@@ -72,49 +128,48 @@ def resolve_projection(
 
     Raises DataError for an explicit k above that.
     """
-    plan = resolve_k(settings, facts, k_ceiling=k_ceiling)
-    with_rate = resolve_hyperparameters(plan.settings, facts, dimensions=plan.settings.k)
-    return Plan(with_rate.settings, plan.why + with_rate.why)
+    return fill_rate(resolve_k(settings, facts, reach(settings, facts), k_ceiling=k_ceiling), facts)
 
 
-def resolve_hyperparameters(
-    settings: Descent, facts: PublicFacts, *, dimensions: int | None = None
-) -> Plan[Descent]:
-    """Fills `learning_rate` from the noise solved, for heads in so many dimensions (None: all
-    features)."""
-    if settings.learning_rate is not None:
-        return Plan(settings)
-    rate = descent_rate(settings, facts, dimensions=dimensions) * (1.0 - settings.momentum)
-    reason = (
+def resolve_hyperparameters(settings: Descent, facts: PublicFacts) -> Plan[Descent]:
+    """Fills `learning_rate` from the noise solved."""
+    return fill_rate(Plan(settings), facts)
+
+
+def fill_rate(plan: Plan[Descent], facts: PublicFacts) -> Plan[Descent]:
+    """The plan with `learning_rate`, from the noise solved."""
+    return plan.fill(
+        "learning_rate",
+        descent_rate(plan.settings, facts) * (1.0 - plan.settings.momentum),
         "the least of (½ + μ)μN, μN and 160·C over steps × clip norm, so that a weight gathers half"
-        " to one unit of noise; never above 4·k, which would overshoot"
+        " to one unit of noise; never above 4·k, which would overshoot",
     )
-    return Plan(settings).fill(f"learning_rate = {rate:.4g}: {reason}.", learning_rate=rate)
 
 
 def resolve_k(
-    settings: Projected, facts: PublicFacts, *, k_ceiling: int | None = None
-) -> Plan[Projected]:
-    """Fills `k` alone; as `resolve_projection`."""
+    settings: Dimension,
+    facts: PublicFacts,
+    reach: float,
+    *,
+    factor: float = K_FACTOR,
+    k_ceiling: int | None = None,
+) -> Plan[Dimension]:
+    """Fills `k` alone, from the reach μN; as `resolve_projection`."""
     ceiling = k_ceiling or public_rank(facts)
     check_k(settings.k, ceiling)
-    if settings.k is not None:
-        return Plan(settings)
-    path_length = noise_scale(settings, facts) * facts.n_private
-    k = default_k(path_length, ceiling)
-    why = (
-        f"k = {k}: 0.65 (μN)^(2/3) with μN = {path_length:,.0f}, at least {SMALLEST_K} and at most"
-        " the rank."
+    return Plan(settings).fill(
+        "k",
+        default_k(reach, ceiling, factor=factor),
+        f"{factor:g} (μN)^(2/3) with μN = {reach:,.0f}, at least {SMALLEST_K} and at most the rank",
     )
-    return Plan(settings).fill(why, k=k)
 
 
-def descent_rate(settings: HasDescent, facts: PublicFacts, *, dimensions: int | None) -> float:
-    """The rule's step size of descent without momentum, in units of 1 / l2_clip_norm."""
+def descent_rate(settings: HasDescent, facts: PublicFacts) -> float:
+    """The rule's step size of descent without momentum, in units of 1 / l2_clip_norm; of heads in
+    k dimensions, where the settings have one, else of all features."""
     rate = path_length(noise_scale(settings, facts), facts) / require(settings.steps, "steps")
-    return float(
-        min(rate, LARGEST_RATE_PER_DIMENSION * (dimensions or facts.d)) / settings.l2_clip_norm
-    )
+    dimensions = getattr(settings, "k", None) or facts.d
+    return float(min(rate, LARGEST_RATE_PER_DIMENSION * dimensions) / settings.l2_clip_norm)
 
 
 def path_length(mu: float, facts: PublicFacts) -> float:
@@ -144,6 +199,11 @@ def gaussian_mu(budget: PrivacyBudget) -> float:
     return mu / 2 if budget.relation is NeighboringRelation.REPLACE_ONE else mu
 
 
+def reach(settings: HasBatch, facts: PublicFacts) -> float:
+    """μN: how many clip norms a sum of all rows weighs against the noise of all steps."""
+    return noise_scale(settings, facts) * facts.n_private
+
+
 def noise_scale(settings: HasBatch, facts: PublicFacts) -> float:
     """μ = q·√T/σ, ∞ without noise."""
     if not settings.noise_multiplier:
@@ -155,6 +215,17 @@ def noise_scale(settings: HasBatch, facts: PublicFacts) -> float:
 def sampling_probability(batch_size: int | None, facts: PublicFacts) -> float:
     """q of a Poisson sample of so many expected rows; 1 without a batch size."""
     return 1.0 if batch_size is None else min(1.0, batch_size / facts.n_private)
+
+
+def prepare(settings: HasMoments, view: View, *, k: int | None = None) -> Prepared:
+    """Rows standardised and centred as the settings say, in the first k public directions (None:
+    all features), of unit norm unless a setting `normalise` says no."""
+    return view.prepare(
+        standardise=settings.standardise,
+        centre=settings.centre,
+        normalise=getattr(settings, "normalise", True),
+        k=k,
+    )
 
 
 def public_statistics(settings: HasMoments, view: View) -> dict[str, int | float]:
@@ -175,7 +246,18 @@ def public_rank(facts: PublicFacts) -> int:
     return int(facts.extra.get("public_rank", min(facts.d, max(facts.n_public - 1, 1))))
 
 
-def default_k(path_length: float, ceiling: int) -> int:
-    """k = 0.65·(path length)^(2/3), the path length being μN, at least 5 and at most `ceiling`."""
-    wanted = ceiling if math.isinf(path_length) else round(K_FACTOR * path_length ** (2 / 3))
+def default_k(reach: float, ceiling: int, *, factor: float = K_FACTOR) -> int:
+    """k = factor · (μN)^(2/3), `reach` being μN, at least 5 and at most `ceiling`."""
+    wanted = ceiling if math.isinf(reach) else round(factor * reach ** (2 / 3))
     return max(1, min(max(wanted, SMALLEST_K), ceiling))
+
+
+def require(value: V | None, name: str) -> V:
+    """The value of a setting that a rule or the budget has filled. Raises SettingError where it is
+    still None."""
+    if value is None:
+        raise SettingError(
+            f"{name} is not known yet: the learner's rules and the budget fill it before its cost"
+            " is computed."
+        )
+    return value

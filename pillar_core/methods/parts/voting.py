@@ -27,7 +27,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import rules
-from pillar_core.rng import Stream, Streams
+from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -81,11 +81,8 @@ def queries_of(settings: VotingSettings, facts: PublicFacts) -> int:
 
 def resolve_schedule(settings: V, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[V]:
     """Fills `queries`."""
-    if settings.queries is not None:
-        return Plan(settings)
-    n_queries = queries_of(settings, facts)
-    why = f"queries = {n_queries}: all public rows, at most {MOST_QUERIES:,}."
-    return Plan(settings).fill(why, queries=n_queries)
+    why = f"all public rows, at most {MOST_QUERIES:,}"
+    return Plan(settings).fill("queries", queries_of(settings, facts), why)
 
 
 def resolve_k(settings: V, facts: PublicFacts, most: int, purpose: str) -> Plan[V]:
@@ -93,10 +90,8 @@ def resolve_k(settings: V, facts: PublicFacts, most: int, purpose: str) -> Plan[
     DataError for a k above the rank of the public rows."""
     rank = rules.public_rank(facts)
     rules.check_k(settings.k, rank)
-    if settings.k is not None:
-        return Plan(settings)
     k = min(most, rank)
-    return Plan(settings).fill(f"k = {k}: {purpose} {k} directions.", k=k)
+    return Plan(settings).fill("k", k, f"{purpose} {k} directions")
 
 
 def project(settings: VotingSettings, view: View) -> Prepared:
@@ -111,10 +106,15 @@ def query_rows(settings: VotingSettings, facts: PublicFacts, streams: Streams) -
     return streams.public("queries").permutation(facts.n_public)[: queries_of(settings, facts)]
 
 
-def vote_mechanism(noise_multiplier: float, stream: Stream, ledger: Ledger) -> GaussianMechanism:
+def vote_mechanism(settings: VotingSettings, streams: Streams, ledger: Ledger) -> GaussianMechanism:
     """The release of one query's votes."""
     mechanism = GaussianMechanism(
-        noise_multiplier, VOTE_SENSITIVITY, stream, ledger, REPLACE_ONE_FACTOR, label="noisy votes"
+        settings.noise_multiplier or 0.0,
+        VOTE_SENSITIVITY,
+        streams.secret("noise"),
+        ledger,
+        REPLACE_ONE_FACTOR,
+        label="noisy votes",
     )
     if mechanism.is_exact:
         exact.refuse(1, 1, exact.SUM_UNITS)

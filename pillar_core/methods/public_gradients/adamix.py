@@ -167,8 +167,8 @@ def resolve_hyperparameters(settings: AdamixSettings, facts: PublicFacts) -> Pla
             f"k must be at most {rank}, the rank of the public rows, or {facts.d} for no"
             f" projection; got {settings.k}."
         )
-    if settings.projection and settings.k is None:
-        reach = rules.noise_scale(settings, facts) * facts.n_private
+    if settings.projection:
+        reach = rules.reach(settings, facts)
         wanted = facts.d if math.isinf(reach) else max(rules.SMALLEST_K, round(reach ** (2 / 3)))
         k = wanted if ROOM * wanted <= rank else facts.d
         rule = f"(μN)^(2/3) with μN = {reach:,.0f} is {wanted}"
@@ -177,7 +177,7 @@ def resolve_hyperparameters(settings: AdamixSettings, facts: PublicFacts) -> Pla
             if k == wanted
             else f"not projected, for that asks for a public rank of {ROOM * wanted}"
         )
-        plan = plan.fill(f"k = {k}: {rule}; {outcome}; the public rank is {rank}.", k=k)
+        plan = plan.fill("k", k, f"{rule}; {outcome}; the public rank is {rank}")
     return plan
 
 

@@ -22,7 +22,6 @@ from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, mixed, rules
-from pillar_core.methods.parts.fields import require
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
 
 LIPSCHITZ = math.sqrt(2.0)
@@ -74,7 +73,9 @@ def averaged_descent(
     returns Σ 2t/(T(T + 1)) w_t."""
     public, reference, average = mixed.PublicRows.of(group), state, torch.zeros_like(state)
     steps = int(settings[0].steps or 0)
-    decay = per_head([require(head.regularisation, "regularisation") for head in settings], state)
+    decay = per_head(
+        [rules.require(head.regularisation, "regularisation") for head in settings], state
+    )
     radius = per_head([head.radius for head in settings], state)
     clip = torch.full((len(settings),), LIPSCHITZ, device=state.device)
 
@@ -98,21 +99,11 @@ def resolve_schedule(
     settings: AdamixTheorySettings, facts: PublicFacts, budget: PrivacyBudget | None
 ) -> Plan[AdamixTheorySettings]:
     """Fills `steps` and `strong_convexity`."""
-    plan = Plan(settings)
-    if settings.strong_convexity is None:
-        convexity = 1.0 / max(facts.n_public, 1)
-        why = (
-            f"strong_convexity = {convexity:.3g}: one over the public rows, an assumption about the"
-            " population."
-        )
-        plan = plan.fill(why, strong_convexity=convexity)
-    if settings.steps is None:
-        why = (
-            f"steps = {STEPS}: the bound falls in T at equal privacy, and beyond this accuracy"
-            " hardly moves."
-        )
-        plan = plan.fill(why, steps=STEPS)
-    return plan
+    convexity = 1.0 / max(facts.n_public, 1)
+    assumed = "one over the public rows, an assumption about the population"
+    plan = Plan(settings).fill("strong_convexity", convexity, assumed)
+    why = "the bound falls in T at equal privacy, and beyond this accuracy hardly moves"
+    return plan.fill("steps", STEPS, why)
 
 
 def resolve_hyperparameters(
@@ -120,8 +111,6 @@ def resolve_hyperparameters(
 ) -> Plan[AdamixTheorySettings]:
     """Fills `regularisation`: Theorem 3's λ, or the one that balances its 1/T term where that is
     larger."""
-    if settings.regularisation is not None:
-        return Plan(settings)
     distance = 2.0 * settings.radius
     mu = rules.noise_scale(settings, facts)
     theorem = (
@@ -130,12 +119,11 @@ def resolve_hyperparameters(
         else math.sqrt(4.0 * facts.d * facts.n_classes) * LIPSCHITZ / (mu * distance)
     )
     balance = math.sqrt(8.0 / float(settings.steps or 1)) * facts.n_private * LIPSCHITZ / distance
-    value = max(theorem, balance)
     why = (
-        f"regularisation = {value:.4g}: the larger of √(2dL²/(ρr²)) = {theorem:.4g} and"
-        f" √8·NL/(√T·r) = {balance:.4g}, r = {distance:g}."
+        f"the larger of √(2dL²/(ρr²)) = {theorem:.4g} and √8·NL/(√T·r) = {balance:.4g}, r ="
+        f" {distance:g}"
     )
-    return Plan(settings).fill(why, regularisation=value)
+    return Plan(settings).fill("regularisation", max(theorem, balance), why)
 
 
 def one_public_pass(settings: AdamixTheorySettings, group: descent.HeadGroup) -> Array:

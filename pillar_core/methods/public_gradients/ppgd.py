@@ -72,11 +72,8 @@ def reuse(weights: Array, settings: PpgdSettings, group: descent.HeadGroup) -> A
 def resolve_hyperparameters(settings: PpgdSettings, facts: PublicFacts) -> Plan[PpgdSettings]:
     """Fills `reuse`."""
     plan = mixed.resolve_hyperparameters(settings, facts)
-    if settings.reuse is not None:
-        return plan
-    reuse = REUSE_ROWS / facts.n_public
-    why = f"reuse = {reuse:.3g}: {REUSE_ROWS} over the number of public rows."
-    return plan.fill(why, reuse=reuse)
+    why = f"{REUSE_ROWS} over the number of public rows"
+    return plan.fill("reuse", REUSE_ROWS / facts.n_public, why)
 
 
 METHODS.register(

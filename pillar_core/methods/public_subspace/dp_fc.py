@@ -25,11 +25,10 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Head, LinearClassifier, NoisySum, Step, train_heads
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.baselines import dp_pca
 from pillar_core.methods.closed_form import dp_ls
 from pillar_core.methods.method import METHODS, Method
-from pillar_core.methods.parts import descent
+from pillar_core.methods.parts import descent, rules
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.splits.basis import second_moment
@@ -68,20 +67,16 @@ class DpFcSettings:
 def cost(settings: DpFcSettings, facts: PublicFacts) -> DpEvent:
     """The second moment, where it is of private rows, then T clipped sums at the same noise
     multiplier."""
-    moment = events.gaussian(
-        settings.noise_multiplier or 0.0, replace_one_factor=dp_pca.REPLACE_ONE_FACTOR
-    )
-    return events.compose(
-        *([moment] if settings.covariance == "private" else []), descent.cost(settings, facts)
-    )
+    steps = descent.cost(settings, facts)
+    if settings.covariance == "public":
+        return steps
+    return events.compose(dp_pca.moment_event(settings.noise_multiplier or 0.0), steps)
 
 
 def fit(settings: DpFcSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
     """The head after T preconditioned steps from zero."""
     facts, noise = view.facts, settings.noise_multiplier or 0.0
-    prepared = view.prepare(
-        standardise=settings.standardise, centre=settings.centre, normalise=True
-    )
+    prepared = rules.prepare(settings, view)
     moment = _moment(settings, view, prepared, streams, ledger)
     ridge = settings.ridge or max(
         dp_ls.RIDGE_PER_NOISE * noise * settings.l2_clip_norm,
@@ -114,17 +109,9 @@ def _moment(
     private rows under noise."""
     if settings.covariance == "public":
         return view.facts.n_private * second_moment(prepared.z_public)
-    mechanism = GaussianMechanism(
-        settings.noise_multiplier or 0.0,
-        1.0,
-        streams.secret("second moment"),
-        ledger,
-        dp_pca.REPLACE_ONE_FACTOR,
-        label="second moment",
-    )
-    released = dp_pca.release_moment(
-        dp_pca.second_moment(view, prepared.transform), mechanism
-    ).numpy()
+    moment = dp_pca.second_moment(view, prepared.transform)
+    noise = settings.noise_multiplier or 0.0
+    released = dp_pca.release_moment(moment, noise, streams, ledger).numpy()
     values, vectors = np.linalg.eigh((released + released.T) / 2)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 

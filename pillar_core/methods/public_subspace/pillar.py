@@ -27,12 +27,7 @@ class PillarSettings(descent.DescentSettings):
 
 def project(settings: PillarSettings, view: View, streams: Streams) -> Prepared:
     """Private rows in the first k public principal directions (k None: all features)."""
-    return view.prepare(
-        standardise=settings.standardise,
-        centre=settings.centre,
-        normalise=settings.normalise,
-        k=settings.k,
-    )
+    return rules.prepare(settings, view, k=settings.k)
 
 
 fit_many = descent.fit_many_with(project, ("k", *descent.PREPROCESSING))

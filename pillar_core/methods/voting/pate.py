@@ -100,19 +100,14 @@ def resolve_hyperparameters(settings: PateSettings, facts: PublicFacts) -> Plan[
     plan = voting.resolve_k(
         settings, facts, MOST_K, "teachers and student see the public rows' first"
     )
-    if settings.teachers is None:
-        teachers = min(max(2, facts.n_private // ROWS_PER_TEACHER), MOST_TEACHERS)
-        why = (
-            f"teachers = {teachers}: {ROWS_PER_TEACHER} rows each, at most {MOST_TEACHERS:,}"
-            " teachers."
-        )
-        return plan.fill(why, teachers=teachers)
-    if settings.teachers > max(2, facts.n_private):
+    if settings.teachers is not None and settings.teachers > max(2, facts.n_private):
         raise SettingError(
             f"teachers must be at most the number of private rows, {facts.n_private:,}; got"
             f" {settings.teachers:,}."
         )
-    return plan
+    teachers = min(max(2, facts.n_private // ROWS_PER_TEACHER), MOST_TEACHERS)
+    why = f"{ROWS_PER_TEACHER} rows each, at most {MOST_TEACHERS:,} teachers"
+    return plan.fill("teachers", teachers, why)
 
 
 def teacher_of(ids: Array, teachers: int) -> Array:
@@ -165,9 +160,7 @@ def fit_many(view: View, runs: list[Run[PateSettings]]) -> Iterator[TrainResult]
         z_queries, prepared.z, view.y, teacher, teachers=teachers, n_classes=view.facts.n_classes
     )
     for (settings, streams, ledger), rows in zip(runs, queries, strict=True):
-        mechanism = voting.vote_mechanism(
-            settings.noise_multiplier or 0.0, streams.secret("noise"), ledger
-        )
+        mechanism = voting.vote_mechanism(settings, streams, ledger)
         answered, confident = _choose_answers(settings, votes, rows, streams, ledger)
         noisy = voting.release_votes(mechanism, votes[answered])
         z_seen = prepared.z_public[answered[confident]]

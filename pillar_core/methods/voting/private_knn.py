@@ -67,15 +67,10 @@ def resolve_hyperparameters(
 ) -> Plan[PrivateKnnSettings]:
     """Fills k and the number of neighbours from public facts."""
     plan = voting.resolve_k(settings, facts, MOST_K, "distances in the public rows' first")
-    if settings.neighbours is not None:
-        return plan
     present = facts.n_private * rules.sampling_probability(settings.batch_size, facts)
     neighbours = max(1, round(present * min(MOST_SHARE, 1.0 / facts.n_classes)))
-    why = (
-        f"neighbours = {neighbours}: n/C of the {present:,.0f} rows that can vote, at most a"
-        " quarter of them."
-    )
-    return plan.fill(why, neighbours=neighbours)
+    why = f"n/C of the {present:,.0f} rows that can vote, at most a quarter of them"
+    return plan.fill("neighbours", neighbours, why)
 
 
 @group_runs(*voting.ROWS, "neighbours")
@@ -87,9 +82,7 @@ def fit_many(view: View, runs: list[Run[PrivateKnnSettings]]) -> Iterator[TrainR
     for settings, streams, ledger in runs:
         probability = rules.sampling_probability(settings.batch_size, view.facts)
         queries = voting.query_rows(settings, view.facts, streams)
-        mechanism = voting.vote_mechanism(
-            settings.noise_multiplier or 0.0, streams.secret("noise"), ledger
-        )
+        mechanism = voting.vote_mechanism(settings, streams, ledger)
         if probability == 1:
             new = np.array([row for row in queries if row not in votes], dtype=np.int64)
             votes.update(

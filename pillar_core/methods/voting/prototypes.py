@@ -17,7 +17,6 @@ not prove its top-K. Cost: one product of private and public rows.
 """
 
 import dataclasses
-import math
 
 import numpy as np
 
@@ -26,9 +25,9 @@ from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier, exact
 from pillar_core.grouping import slices
 from pillar_core.ledger import DpEvent, Ledger, repeat
-from pillar_core.mechanisms import ExponentialMechanism, exponential
+from pillar_core.mechanisms import ExponentialMechanism, epsilon_of, exponential
 from pillar_core.methods.method import METHODS, Method, Plan
-from pillar_core.methods.parts.fields import require
+from pillar_core.methods.parts import rules
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.splits.transform import unit_rows
@@ -74,29 +73,18 @@ def cost(settings: PrototypesSettings, facts: PublicFacts) -> DpEvent:
 
 def rounds(settings: PrototypesSettings, facts: PublicFacts) -> int:
     """Prototypes a class: as many as asked, at most all public rows."""
-    return min(require(settings.prototypes, "prototypes"), facts.n_public)
+    return min(rules.require(settings.prototypes, "prototypes"), facts.n_public)
 
 
 def resolve_schedule(
     settings: PrototypesSettings, facts: PublicFacts, budget: PrivacyBudget | None
 ) -> Plan[PrototypesSettings]:
     """Fills how many prototypes a class has."""
-    if settings.prototypes is not None:
-        return Plan(settings)
-    epsilon = (
-        budget.epsilon
-        if budget is not None
-        else 1 / settings.noise_scale
-        if settings.noise_scale
-        else math.inf
-    )
+    epsilon = epsilon_of(settings.noise_scale or 0.0) if budget is None else budget.epsilon
     wanted = min(epsilon * facts.n_private / (BUDGET_PER_ROW * facts.n_classes), MOST_PROTOTYPES)
     count = min(max(1, round(wanted)), facts.n_public)
-    why = (
-        f"prototypes = {count}: εN/(20·C), within 1 … {MOST_PROTOTYPES}; each choice pays its share"
-        " of ε."
-    )
-    return Plan(settings).fill(why, prototypes=count)
+    why = f"εN/(20·C), within 1 … {MOST_PROTOTYPES}; each choice pays its share of ε"
+    return Plan(settings).fill("prototypes", count, why)
 
 
 def in_units(z: Array) -> Array:
@@ -135,9 +123,7 @@ def similarity_range(z_public: Array, settings: PrototypesSettings) -> tuple[int
 def fit(settings: PrototypesSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
     """The classes' mean chosen directions as weights."""
     facts = view.facts
-    prepared = view.prepare(
-        standardise=settings.standardise, centre=settings.centre, normalise=True
-    )
+    prepared = rules.prepare(settings, view)
     low, high = similarity_range(prepared.z_public, settings)
     class_scores = scores(
         prepared.z, view.y, prepared.z_public, n_classes=facts.n_classes, low=low, high=high
@@ -160,10 +146,8 @@ def fit(settings: PrototypesSettings, view: View, streams: Streams, ledger: Ledg
 
 
 def _epsilon_per_round(settings: PrototypesSettings) -> float:
-    return (
-        1 / (settings.noise_scale * require(settings.prototypes, "prototypes"))
-        if settings.noise_scale
-        else math.inf
+    return epsilon_of(
+        (settings.noise_scale or 0.0) * rules.require(settings.prototypes, "prototypes")
     )
 
 

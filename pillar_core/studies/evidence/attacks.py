@@ -34,7 +34,7 @@ from pillar_core.ledger import Ledger
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import descent
-from pillar_core.methods.parts.fields import HasDimension
+from pillar_core.methods.parts.rules import HasDimension
 from pillar_core.runs.run import RunPlan, solve_spec
 from pillar_core.splits import View
 from pillar_core.types import RunRecord, RunSpec, SemiPrivateSplit, TrainResult

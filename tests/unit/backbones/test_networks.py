@@ -186,38 +186,22 @@ def _onnx(batch: int | str, *, over_batch: bool = False) -> bytes:
 @pytest.mark.parametrize("batch", ["n", 2])
 def test_an_onnx_file_of_ones_own(batch, tmp_path):
     pytest.importorskip("onnxruntime")
-    (tmp_path / "own.onnx").write_bytes(_onnx(batch))
+    own, moved = tmp_path / "own.onnx", tmp_path / "moved.onnx"
+    own.write_bytes(_onnx(batch))
     images = _images(5)
-    assert not is_ready(images, backbone=f"onnx:{tmp_path / 'own.onnx'}")
-    train, _, _ = extract(
-        images, backbone=f"onnx:{tmp_path / 'own.onnx'}", device="cpu", batch_size=4
-    )
+    assert not is_ready(images, backbone=f"onnx:{own}")
+    train, _, _ = extract(images, backbone=f"onnx:{own}", device="cpu", batch_size=4)
     np.testing.assert_allclose(train, _means(images.x_train), atol=1e-5)
-    (tmp_path / "own.onnx").rename(tmp_path / "moved.onnx")
-    assert is_ready(images, backbone=f"onnx:{tmp_path / 'moved.onnx'}")
-    with pytest.raises(DataError, match=r"moved.onnx failed"):
-        extract(
-            _images(3, colour=False),
-            backbone=f"onnx:{tmp_path / 'moved.onnx'}?input_size=16",
-            device="cpu",
-            batch_size=2,
-        )
-    (tmp_path / "broken.onnx").write_bytes(_onnx(batch)[:40])
-    refuses(
-        "cannot be opened as ONNX",
-        extract,
-        images,
-        backbone=f"onnx:{tmp_path / 'broken.onnx'}",
-        device="cpu",
-    )
+    own.rename(moved)
+    assert is_ready(images, backbone=f"onnx:{moved}")
+    grey, asked = _images(3, colour=False), {"device": "cpu", "batch_size": 2}
+    refuses("moved.onnx failed", extract, grey, backbone=f"onnx:{moved}?input_size=16", **asked)
+    own.write_bytes(_onnx(batch)[:40])
+    refuses("cannot be opened as ONNX", extract, images, backbone=f"onnx:{own}", device="cpu")
     if isinstance(batch, int):
-        with pytest.raises(SettingError, match="multiple of 2"):
-            extract(
-                images,
-                backbone=f"onnx:{tmp_path / 'moved.onnx'}?mean=0.1",
-                device="cpu",
-                batch_size=3,
-            )
+        asked = {"device": "cpu", "batch_size": 3}
+        other = f"onnx:{moved}?mean=0.1"
+        raises(SettingError, "multiple of 2", extract, images, backbone=other, **asked)
 
 
 def test_a_file_whose_features_mix_the_images_of_a_batch_is_refused(tmp_path):

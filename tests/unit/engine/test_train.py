@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from contract.tapes import Recorder
 from pillar_core import rng
 from pillar_core.engine import Head, HeadPlan, clipped_sum, gradient, train_heads
 from pillar_core.engine.train import SUM_FLOATS
@@ -86,11 +87,8 @@ def test_wide_batches_may_grow_from_step_to_step():
     z, y = np.full((4 * rows, 512), 0.01, np.float32), np.arange(4 * rows) % 2
     sizes = iter([rows + 1, 3 * rows, 2 * rows, 4 * rows])
 
-    class Growing:
-        def release(self, call, value, draw):
-            return draw()
-
-        def sample(self, probability, n_rows, draw):
+    class Growing(Recorder):
+        def choose(self, probability, n_rows, draw):
             return np.arange(next(sizes))
 
     plan = HeadPlan(

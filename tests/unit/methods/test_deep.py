@@ -22,7 +22,7 @@ from pillar_core.methods.parts.deep import classifier, gradients, layers, networ
 from pillar_core.methods.parts.deep.layers import FixedNorm, WideResNet
 from pillar_core.rng import Streams
 from pillar_core.types import Dataset
-from users import is_noted, refuses
+from users import is_noted, raises, refuses
 
 DEEP = ("second_phase", "private_fine_tuning", "from_scratch")
 
@@ -56,6 +56,10 @@ NETWORKS = {
     "wide": small_wide,
     "fixed norms": lambda: networks.with_fixed_norms(with_batch_norm()),
 }
+
+
+def small_cnn():
+    return networks.build("small_cnn", channels=1, n_classes=3, seed=0)
 
 
 def rng_torch():
@@ -169,6 +173,39 @@ def test_statistics_of_a_batch_are_refused_by_name_of_their_option(tmp_path):
             networks.build(name, channels=3, n_classes=3, seed=0)
 
 
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ("&size=big", errors.SettingError, "size must be a whole number"),
+        ("&no_such=3", errors.SettingError, "timm cannot build"),
+        ("&mean=0.5", errors.SettingError, "timm cannot build"),
+        ("&checkpoint_path=other.pth", errors.SettingError, "no argument of a model"),
+    ],
+)
+def test_a_network_of_timm_takes_options_as_a_backbone_does(options, error, said, tmp_path):
+    """Else they ended in errors of Python, and a file of any kind was read."""
+    timm = pytest.importorskip("timm")
+    from safetensors.torch import save_file
+
+    weights = tmp_path / "a+b c.safetensors"
+    save_file(dict(timm.create_model("test_resnet", num_classes=0).state_dict()), weights)
+    name = f"timm:test_resnet?weights={weights}"
+    asked = {"channels": 3, "n_classes": 3, "seed": 0}
+    raises(error, said, networks.build, name + options, **asked)
+    raises(
+        errors.UnknownNameError,
+        "no model of timm",
+        networks.build,
+        name.replace("resnet", "no_net"),
+        **asked,
+    )
+    built = networks.build(f"{name}&global_pool=max&size=32", **asked)
+    assert (built.side, networks.portable(f"{name}&size=32")) == (
+        32,
+        "timm:test_resnet?weights=a%2Bb%20c.safetensors&size=32",
+    )
+
+
 def test_what_a_network_does_not_have_or_lacks_is_refused(tmp_path):
     with pytest.raises(errors.SettingError, match="private_fine_tuning"):
         pc.run(
@@ -183,7 +220,7 @@ def test_what_a_network_does_not_have_or_lacks_is_refused(tmp_path):
         ("layers", "", "needs the names of parts"),
         ("lora", "norm", "finds no linear layer"),
     ):
-        built = networks.build("small_cnn", channels=1, n_classes=3, seed=0)
+        built = small_cnn()
         with pytest.raises(errors.SettingError, match=said):
             classifier.choose(built, trainable=trainable, layers=parts, lora_rank=2, seed=0)
     with pytest.raises(errors.UnknownNameError, match="small_cnn, wrn_16_4 or timm"):
@@ -363,15 +400,15 @@ def test_moves_are_a_row_s_own_and_reflect_at_borders():
     ],
 )
 def test_what_is_chosen_is_trained(trainable, layers, is_trained):
-    built = networks.build("small_cnn", channels=1, n_classes=3, seed=0)
+    built = small_cnn()
     module = classifier.choose(built, trainable=trainable, layers=layers, lora_rank=2, seed=0)
     for name, parameter in module.named_parameters():
         assert parameter.requires_grad == (name.startswith("head") or is_trained(name)), name
 
 
 def test_low_rank_additions_start_as_nothing_and_are_named_by_the_seed():
-    plain = networks.build("small_cnn", channels=1, n_classes=3, seed=0).module
-    made = [networks.build("small_cnn", channels=1, n_classes=3, seed=0) for _ in range(2)]
+    plain = small_cnn().module
+    made = [small_cnn() for _ in range(2)]
     first, again = (
         classifier.choose(built, trainable="lora", layers="second", lora_rank=2, seed=0)
         for built in made

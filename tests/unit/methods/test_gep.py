@@ -10,6 +10,7 @@ import torch
 
 import pillar_core as pc
 from contract.cases import per_row_gradients, small_split
+from contract.tapes import Recorder
 from pillar_core import rng
 from pillar_core.engine.mixed import head_residuals
 from pillar_core.errors import DataError
@@ -105,16 +106,7 @@ def test_a_row_almost_wholly_in_the_basis_moves_the_residual_by_no_more_than_its
     public = np.stack([top + sign * 1.02e-3 * flat for sign in (-1, 1, -1, 1)]).astype(np.float32)
     row = math.sqrt(1 - share) * flat + math.sqrt(share) * away / np.linalg.norm(away)
     x = np.concatenate([generator.standard_normal((20, d)), row[None]]).astype(np.float32)
-    kept = []
-
-    class Tape:
-        def release(self, call, value, draw):
-            kept.append([part.clone() for part in value])
-            return draw()
-
-        def sample(self, probability, n, draw):
-            return draw()
-
+    tape = Recorder()
     for n in (21, 20):
         split = pc.split(
             pc.features(x[:n], np.arange(n) % 2, classes=["a", "b"]),
@@ -131,12 +123,8 @@ def test_a_row_almost_wholly_in_the_basis_moves_the_residual_by_no_more_than_its
         solved = solve(
             "gep", split, epsilon=1.0, seed=0, standardise=False, centre=False, **settings
         )
-        list(
-            solved.method.fit_many(
-                [solved.settings], solved.view, [solved.streams(0)], [Ledger(Tape())]
-            )
-        )
-    (embedding, residual), (embedding_without, residual_without) = kept
+        solved.method.train(solved.settings, solved.view, solved.streams(0), Ledger(tape))
+    (embedding, residual), (embedding_without, residual_without) = tape.values
     assert torch.linalg.vector_norm(embedding - embedding_without) <= 0.1
     assert torch.linalg.vector_norm(residual - residual_without) <= 0.1 * 0.01
 

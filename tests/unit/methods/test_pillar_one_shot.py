@@ -104,23 +104,16 @@ def test_the_signal_variance_is_unbiased_with_unequal_counts():
 
 
 def test_counts_add_up_and_shrink_to_even_ones_as_noise_grows():
+    def counts(noisy, std, n_classes=3):
+        return one_shot.class_counts(noisy, std=std, n_private=1000, n_classes=n_classes)
+
     noisy = np.array([700.0, 250.0, 150.0])
-    sure = one_shot.class_counts(noisy, std=0.0, n_private=1000, n_classes=3)
+    sure = counts(noisy, 0.0)
     np.testing.assert_allclose(sure, noisy - 100 / 3)
-    np.testing.assert_allclose(
-        one_shot.class_counts(noisy, std=1e6, n_private=1000, n_classes=3), 1000 / 3
-    )
-    halfway = one_shot.class_counts(noisy, std=200.0, n_private=1000, n_classes=3)
-    assert 1000 / 3 < halfway[0] < sure[0]
-    np.testing.assert_allclose(
-        one_shot.class_counts(None, std=0.0, n_private=1000, n_classes=4), 250
-    )
-    assert (
-        one_shot.class_counts(
-            np.array([-50.0, 10.0, 1040.0]), std=0.0, n_private=1000, n_classes=3
-        ).min()
-        > 0
-    )
+    np.testing.assert_allclose(counts(noisy, 1e6), 1000 / 3)
+    assert 1000 / 3 < counts(noisy, 200.0)[0] < sure[0]
+    np.testing.assert_allclose(counts(None, 0.0, n_classes=4), 250)
+    assert counts(np.array([-50.0, 10.0, 1040.0]), 0.0).min() > 0
 
 
 def test_sums_are_those_of_projected_unit_rows():

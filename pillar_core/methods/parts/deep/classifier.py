@@ -201,7 +201,9 @@ def _add_low_rank(
     targets = [
         name
         for name, layer in module.named_modules()
-        if _takes_low_rank(layer) and not _below(name, head)
+        if isinstance(layer, torch.nn.Linear)
+        or (isinstance(layer, torch.nn.Conv2d) and layer.groups == 1)
+        if not _below(name, head)
     ]
     if named:
         targets = [name for name in targets if any(_below(name, part) for part in named)]
@@ -223,9 +225,3 @@ def _add_low_rank(
                     parameter[0].numel()
                 )
                 parameter.copy_(torch.from_numpy(drawn))
-
-
-def _takes_low_rank(layer: Any) -> bool:
-    return isinstance(layer, torch.nn.Linear) or (
-        isinstance(layer, torch.nn.Conv2d) and layer.groups == 1
-    )

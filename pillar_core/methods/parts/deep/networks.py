@@ -13,9 +13,10 @@ import dataclasses
 import math
 from collections import OrderedDict
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import quote, urlencode
 
+from pillar_core.backbones.names import address, literal
+from pillar_core.backbones.timm_models import build_model
 from pillar_core.backbones.weights import fill
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError, MachineError, SettingError, UnknownNameError
@@ -26,14 +27,8 @@ GROUPS = 8
 TIMM = "timm:"
 TIMM_SIDE = 128
 """Side of the images that a network of timm gets unless the name says `&size=224`."""
-_SIDE = Param(
-    "size",
-    int,
-    TIMM_SIDE,
-    "Side of the images that a network which leaves as a file gets.",
-    low=8,
-    high=1024,
-)
+_SIDE = Param("size", int, TIMM_SIDE, "Side of the images that a network gets.", low=1)
+_SIDE_IN_A_FILE = dataclasses.replace(_SIDE, low=8, high=1024)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,8 +50,8 @@ def build(
 
     is_filled: False leaves the file alone, for a network whose whole state is set afterwards.
     Raises UnknownNameError for an unknown network, SettingError for a timm name without its weights
-    file, DataError where the file does not hold this network, MissingDependencyError where timm is
-    not installed.
+    file or with an option that it does not take, DataError where the file does not hold this
+    network, MissingDependencyError where timm is not installed.
     """
     if name.startswith(TIMM):
         return _build_pretrained(name, n_classes, is_filled)
@@ -127,38 +122,32 @@ def portable(name: str) -> str:
         return name
     import timm
 
-    title, _, query = name.removeprefix(TIMM).partition("?")
-    options = dict(parse_qsl(query))
-    if title not in timm.list_models() or not set(options) <= {"weights", "size"}:
+    spot = address(name)
+    options = {option: literal(text) for option, text in spot.options.items()}
+    if spot.model not in timm.list_models() or not set(options) <= {"size"}:
         raise SettingError(
             "only networks of timm's list without options besides weights and size leave as a"
-            f" file; got {TIMM}{title}."
+            f" file; got {spot.base}."
         )
-    public_options = {
-        key: Path(value).name if key == "weights" else str(_SIDE.check(int(value)))
-        for key, value in options.items()
-    }
-    return f"{TIMM}{title}?{urlencode(public_options)}"
+    public_options = {"weights": Path(spot.weights or "").name}
+    public_options |= {key: str(_SIDE_IN_A_FILE.check(side)) for key, side in options.items()}
+    return f"{spot.base}?{urlencode(public_options, quote_via=quote)}"
 
 
 def _build_pretrained(name: str, n_classes: int, is_filled: bool) -> Built:
-    title, _, query = name.removeprefix(TIMM).partition("?")
-    options: dict[str, Any] = dict(parse_qsl(query))
-    weights, side = (
-        Path(options.pop("weights", "")).expanduser(),
-        int(options.pop("size", TIMM_SIDE)),
-    )
+    spot = address(name)
+    options = {option: literal(text) for option, text in spot.options.items()}
+    side = int(_SIDE.number(options.pop("size", TIMM_SIDE)))
+    weights = Path(spot.weights or "").expanduser()
     if is_filled and not weights.is_file():
         raise MachineError(
-            f"network {TIMM}{title} needs its weights as a local file, {TIMM}{title}?weights=FILE;"
-            f" got {str(weights)!r}."
+            f"network {spot.base} needs its weights as a local file, {spot.base}?weights=FILE; got"
+            f" {str(weights)!r}."
         )
-    import timm
-
-    trunk: Any = timm.create_model(title, pretrained=False, num_classes=0, **options)
+    trunk = build_model(spot.model, options)
     if is_filled:
         try:
-            fill(trunk, weights, title=title)
+            fill(trunk, weights, title=spot.model)
         except DataError as error:  # of this machine's file, which no record's key knows
             raise MachineError(str(error)) from error
     head = torch.nn.Linear(int(trunk.num_features), n_classes)
@@ -169,7 +158,7 @@ def _build_pretrained(name: str, n_classes: int, is_filled: bool) -> Built:
         trunk, torch.from_numpy(stream(0, "rows apart").standard_normal((1, 3, side, side))).float()
     ):
         raise SettingError(
-            f"network {TIMM}{title} with these options looks across the rows of a batch; leave out"
+            f"network {spot.base} with these options looks across the rows of a batch; leave out"
             " norm_layer and the like."
         )
     return Built(torch.nn.Sequential(trunk, head), "1", 3, side)

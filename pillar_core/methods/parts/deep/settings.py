@@ -2,23 +2,21 @@
 in what is trained."""
 
 import dataclasses
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from pillar_core import params
-from pillar_core.engine import HeadPlan
 from pillar_core.engine.device import training_device
 from pillar_core.errors import DataError
-from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.ledger import Ledger
 from pillar_core.methods.parts import descent
 from pillar_core.methods.parts.deep import classifier
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
-from pillar_core.methods.parts.deep.pixels import Input
 from pillar_core.methods.parts.deep.train import PixelRows, PrivatePhase, private_phase
-from pillar_core.methods.parts.fields import require
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import View
-from pillar_core.types import PublicFacts, SemiPrivateSplit, TrainResult
+from pillar_core.types import SemiPrivateSplit, TrainResult
 
 NO_PIXELS = (
     "trains a network on images and these rows are no pixels: take a data set of images with the"
@@ -45,8 +43,10 @@ ROWS_APART = (
 
 @dataclasses.dataclass(frozen=True)
 class DeepSettings:
-    """Settings of DP-SGD on a network of images."""
+    """Settings of DP-SGD on a network of images, whose plan and cost are those of a head."""
 
+    bias: ClassVar[bool] = False
+    weight_decay: ClassVar[float] = 0.0
     network: str = params.declare(
         "small_cnn", "small_cnn, wrn_16_4, or timm:<name>?weights=<safetensors file>[&size=<side>]."
     )
@@ -108,54 +108,29 @@ def unsupported_reason(split: SemiPrivateSplit) -> str:
     return "" if split.features.pixel_shape is not None else NO_PIXELS
 
 
-def cost(settings: DeepSettings, facts: PublicFacts) -> DpEvent:
-    """T Gaussian releases, each on a Poisson sample at q = batch_size / n_private or in a pass of
-    random allocation."""
-    plan = head_plan(settings, facts)
-    return descent.cost_of_steps(plan, plan.noise_multiplier)
-
-
-def head_plan(settings: DeepSettings, facts: PublicFacts) -> HeadPlan:
-    """The private phase as a plan; its cost is that of noisy gradient descent."""
-    return HeadPlan(
-        steps=settings.steps,
-        learning_rate=settings.learning_rate,
-        noise_multiplier=require(settings.noise_multiplier, "noise_multiplier"),
-        l2_clip_norm=settings.l2_clip_norm,
-        n_private=facts.n_private,
-        batch_size=settings.batch_size,
-        momentum=settings.momentum,
-        is_allocated=descent.is_allocated(settings),
-    )
-
-
-def design(settings: DeepSettings, view: View, *, n_classes: int) -> Design:
+def design(settings: DeepSettings, view: View) -> Design:
     """The network of these settings for the view's images. Raises DataError where the view's rows
     are not pixels."""
     if view.pixel_shape is None:
         raise DataError(f"this learner {NO_PIXELS}.")
-    return Design(settings.network, *settings.trainable_choice, view.pixel_shape, n_classes)
+    shape, n_classes = view.pixel_shape, view.facts.n_classes
+    return Design(settings.network, *settings.trainable_choice, shape, n_classes)
 
 
-def fit(settings: DeepSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
-    """The network after its private steps, from where its name says that it starts."""
-    chosen = design(settings, view, n_classes=view.facts.n_classes)
-    module, _, form = chosen.build(seed=streams.seed)
-    return fit_privately(settings, view, streams, ledger, chosen, module, form)
-
-
-def fit_privately(
+def fit(
     settings: DeepSettings,
     view: View,
     streams: Streams,
     ledger: Ledger,
-    chosen: Design,
-    module: Any,
-    form: Input,
+    start: Mapping[str, Any] | None = None,
 ) -> TrainResult:
-    """The private phase on a module that has its start, and the classifier of what comes out."""
+    """The network after its private steps, from where its name says that it starts, but for the
+    tensors in `start`."""
+    chosen = design(settings, view)
+    module, _, form = chosen.build(seed=streams.seed)
+    module.load_state_dict(start or {}, strict=False)
     phase = PrivatePhase(
-        head_plan(settings, view.facts), settings.copies, settings.mirror, settings.ema_decay
+        descent.plan_of(settings, view.facts), settings.copies, settings.mirror, settings.ema_decay
     )
     rows = PixelRows(view.x, view.row_numbers, view.y, form)
     notes = private_phase(module.to(training_device()), rows, phase, streams, ledger)

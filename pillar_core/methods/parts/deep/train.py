@@ -34,7 +34,6 @@ from pillar_core.grouping import slices
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import Batches, GaussianMechanism
 from pillar_core.methods.parts.deep import gradients
-from pillar_core.methods.parts.deep.networks import set_training_mode
 from pillar_core.methods.parts.deep.pixels import Input, augment, draw_moves
 from pillar_core.rng import Streams, stream
 from pillar_core.threads import threads_for
@@ -81,42 +80,6 @@ class PixelRows:
 def trainable_parameters(module: torch.nn.Module) -> list[torch.nn.Parameter]:
     """The parameters that are trained, in order."""
     return [parameter for parameter in module.parameters() if parameter.requires_grad]
-
-
-def public_phase(
-    module: torch.nn.Module,
-    rows: PixelRows,
-    *,
-    epochs: int,
-    learning_rate: float,
-    batch_size: int,
-    copies: int,
-    mirror: bool,
-    streams: Streams,
-) -> None:
-    """Trains the chosen parameters by Adam on public rows, in place; minibatches are shuffled, each
-    row moved once where copies > 0."""
-    generator, where = streams.public("public phase"), next(module.parameters()).device
-    optimiser = torch.optim.Adam(trainable_parameters(module), lr=learning_rate)
-    labels = torch.from_numpy(rows.y).to(where)
-    set_training_mode(module)
-    with repeatable(module, len(rows.y)):
-        for _ in range(epochs):
-            drawn = torch.from_numpy(draw_moves(generator, len(rows.y), 1)).to(where)
-            order = generator.permutation(len(rows.y))
-            for part in slices(len(order), batch_size):
-                picked = order[part]
-                index = torch.from_numpy(picked).to(where)
-                images = rows.images(picked, where)
-                images = augment(images, drawn[index], mirror=mirror) if copies else images
-                optimiser.zero_grad(set_to_none=True)
-                torch.autograd.backward(
-                    torch.nn.functional.cross_entropy(
-                        module(rows.form.ready(images)), labels[index]
-                    )
-                )
-                optimiser.step()
-    optimiser.zero_grad(set_to_none=True)
 
 
 def private_phase(
