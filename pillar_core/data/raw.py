@@ -26,7 +26,14 @@ from pillar_core.data import (
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
 from pillar_core.data.partition import with_drawn_test, without_drawn_test
 from pillar_core.data.parts import open_source
-from pillar_core.data.persons import Named, digests_of, first_rows, named_in, names_of_persons
+from pillar_core.data.persons import (
+    Named,
+    are_apart,
+    digests_of,
+    first_rows,
+    named_in,
+    names_of_persons,
+)
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
@@ -34,8 +41,8 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.types import FeatureSet
 
 WAYS = (
-    "Public rows with the same columns say all of it: give them (public=, --public). Or write a"
-    " recipe with `python -m pillar_core recipe`, fill in what is null there, and give it (recipe=,"
+    "Public rows with the same columns say all of it: bring them (public=, --public; or write a"
+    " recipe with `python -m pillar_core recipe`, fill in what is null there, and give it: recipe=,"
     " --recipe)."
 )
 MADE_UP, MADE_UP_ROWS = "made_up", 1000
@@ -169,26 +176,6 @@ def read_public(
     recipe = dataclasses.replace(recipe, encoder=encoder or recipe.encoder)
     frame, title = table_of(source, recipe.person, recipe.text)
     return public_features(frame, recipe, name=Path(title).stem, private=private)
-
-
-def _apart_from(named: Named, person: str | None, private: FeatureSet | None) -> tuple[str, ...]:
-    """What `FeatureSet.apart_from` holds of a public table: the private features, where each of its
-    rows names somebody and none of them has private rows. named: as `named_in` reads the column
-    `person`.
-
-    Raises DataError: people who have both.
-    """
-    known = None if private is None or private.persons is None else private.persons.named
-    if private is None or known is None:
-        return ()
-    theirs, are_all = named
-    if both := digests_of(theirs) & known:
-        raise DataError(
-            f"{len(both):,} persons of column {person!r} have public and private rows. Bring both"
-            " tables together (public= or --public beside the private one), which leaves their"
-            " private rows out, or take them out of the public table."
-        )
-    return (private.fingerprint,) if are_all else ()
 
 
 def why_not_made_up(private: FeatureSet) -> str:
@@ -456,8 +443,13 @@ def public_features(
     frame = encoding.with_text_column(frame, recipe.text)
     features = whole_features(frame, recipe, name=name)
     ordered = without_drawn_test(with_drawn_test(features))
-    apart_from = _apart_from(named or named_in(frame, recipe.person), recipe.person, private)
-    return dataclasses.replace(ordered, apart_from=apart_from, notes=features.notes)
+    theirs, are_all = named or named_in(frame, recipe.person)
+    is_apart = are_apart(private, digests_of(theirs)) and are_all
+    return dataclasses.replace(
+        ordered,
+        apart_from=(private.fingerprint,) if private and is_apart else (),
+        notes=features.notes,
+    )
 
 
 def whole_features(frame: pd.DataFrame, recipe: Recipe, *, name: str) -> FeatureSet:
@@ -529,8 +521,8 @@ def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
     if text is None:
         return roles, []
     told = (
-        f"Texts: {text}, the only column that can be it. Name another by text=, --text or on the"
-        " page."
+        f"Texts: {text}, the only column that can be it. You can name another (text=, --text, or on"
+        " the page)."
     )
     return dataclasses.replace(roles, text=text), [told]
 

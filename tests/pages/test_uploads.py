@@ -400,7 +400,8 @@ def test_persons_of_a_public_file_that_comes_later_are_compared_with_the_kept_on
     send(app, "upload-candidates", {"later.csv": "\n".join(["patient,a,label", *rows])})
     said = words(app)
     assert "was not compared" not in said
-    assert ("have public and private rows. Bring both" in said) == (prefix == "P")
+    assert ("have public and private rows, by their names" in said) == (prefix == "P")
+    assert "--public" not in said, "a page names no option of a command"
     if prefix == "x":
         press(app, "use-public")
         public = uploads.load(linked(app)["public"])

@@ -145,7 +145,7 @@ def test_python_declares_the_rows_of_a_tables_persons_as_the_command_does(tmp_pa
         assert data.persons.most == pc.split(data).rows_per_person == 3
         assert len(data.x_train) + len(data.x_test) == 45
     once = pc.load_features(table, label="label", person="whose")
-    raises(SettingError, "rows_per_person=…", pc.split, once, rows_per_person=3)
+    raises(SettingError, "rows_per_person=", pc.split, once, rows_per_person=3)
     for rows, most, roles in (
         (table, 3, {"label": "label"}),
         ((x, table["label"]), 3, {}),
