@@ -169,7 +169,7 @@ def test_who_has_public_rows_is_found_in_either_order(own_cache):
     alone = pc.load_features(table, **read)
     kept = uploads.load(uploads.keep(alone))
     for private in (alone, kept):
-        refuses("40 persons of column 'whose' have public", pc.split, private, public=both)
+        refuses("40 persons have public and private", pc.split, private, public=both)
         assert pc.split(private, public=others).is_apart
     saved = unpack({name: rows for name, rows in pack(kept).items() if name != NAMED})
     assert not pc.split(saved, public=both).is_apart, "nobody can tell, and the statement says so"
@@ -427,7 +427,7 @@ def test_names_were_compared_only_where_the_private_rows_were_read_without_them(
     private = pc.load_features(visits, person="person", public=public if is_known else None)
     assert len(private.x_train) + len(private.x_test) == (30 if is_known else 40)
     if not is_known:
-        raises(DataError, "10 persons of column 'person'", pc.split, private, public=public)
+        raises(DataError, "10 persons have public", pc.split, private, public=public)
         theirs = pc.load_features(visits[:20].assign(a=visits.a + 0.5), person="person")
         raises(DataError, "10 persons have public", pc.split, private, public=theirs)
         return
