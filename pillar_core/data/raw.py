@@ -185,9 +185,7 @@ def why_not_made_up(private: FeatureSet) -> str:
         return "these rows have no recipe"
     recipe = recipes.recipe_of(private.recipe)
     unknown = [
-        column.name
-        for column in recipe.columns
-        if column.name not in {*recipe.ranges, *recipe.categories}
+        column.name for column in recipe.columns if not column.range and not column.categories
     ]
     return (
         f"of the columns {join(unknown)} neither range nor categories are declared"
@@ -215,7 +213,7 @@ def made_up(private: FeatureSet) -> FeatureSet:
         [],
     )  # other tables of this form have other rows
     for column in recipe.columns:
-        if words := recipe.categories.get(column.name):
+        if words := column.categories:
             parts.append(np.eye(len(words))[generator.integers(len(words), size=MADE_UP_ROWS)])
         else:
             parts.append(generator.random((MADE_UP_ROWS, 1)))
@@ -244,7 +242,7 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     Raises DataError: columns that the table lacks, by name; gaps that the recipe does not fill, or
     words among numbers.
     """
-    text, names = recipe.text, [column.name for column in recipe.columns]
+    text, names = recipe.text, recipe.names
     frame = encoding.with_text_column(table_of(source, text)[0], text)
     if absent := [name for name in names if name not in frame.columns]:
         raise DataError(
@@ -254,17 +252,19 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     notes, frame = frames.notes_of(frame), _without_gaps(frame[names], recipe)
     kinds, numbers = dict(frame.dtypes), {}
     for name in (
-        name
-        for name in names
-        if name != text and name not in recipe.categories and tables.is_text(kinds[name])
+        column.name
+        for column in recipe.columns
+        if column.kind != encoding.TEXT
+        and not column.categories
+        and tables.is_text(kinds[column.name])
     ):
-        column = frame[name].mask(frame[name].astype(str).str.strip().str.lower().isin(cells.GAPS))
-        numbers[name] = column if column.notna().any() else column.astype(float)
+        cells_ = frame[name].mask(frame[name].astype(str).str.strip().str.lower().isin(cells.GAPS))
+        numbers[name] = cells_ if cells_.notna().any() else cells_.astype(float)
     columns = encoding.count_gaps(frame := cells.with_columns(frame, numbers), recipe.columns)
     unfilled = [
         column
         for column in columns
-        if column.gaps and column.name not in recipe.categories and column.name not in recipe.fills
+        if column.gaps and not column.categories and column.fill is None
     ]
     x, _ = encoding.encode_columns(frame, recipe)
     if unfilled:
@@ -300,7 +300,7 @@ def learnt_recipe(
             Column(name, encoding.TEXT if name == roles.text else NUMBERS, 0) for name in inputs
         )
         notes += encoding.identifier_notes(seen, inputs)
-        return Recipe(label, tuple(roles.leave_out), columns=columns, person=roles.person), notes
+        return Recipe(label, tuple(roles.leave_out), columns, roles.person), notes
     public = encoding.with_text_column(public, roles.text)
     columns = encoding.columns_of(seen, label, public=public, text=roles.text)
     kept = {roles.text, *roles.leave_out}
@@ -323,7 +323,7 @@ def learnt_recipe(
         if absent
         else []
     )
-    if problems := [*problems, *encoding.problems_of(present, recipe, is_scaled=True)]:
+    if problems := [*problems, *encoding.problems_of(recipe.columns, is_scaled=True)]:
         unusable = [
             *absent,
             *(
@@ -392,7 +392,7 @@ def template(
     return recipe, [
         *found,
         *(_TEXT.format(name) for name in aside),
-        *encoding.problems_of(used, recipe, is_scaled=False),
+        *encoding.problems_of(used, is_scaled=False),
     ]
 
 
@@ -418,7 +418,7 @@ def private_features(
         )
     frame = _without_gaps(frame, recipe)
     columns = encoding.count_gaps(frame, recipe.columns)
-    if problems := encoding.problems_of(columns, recipe, is_scaled=True):
+    if problems := encoding.problems_of(columns, is_scaled=True):
         raise DataError(*problems, WAYS)
     parts = encoding.private_parts(frame, recipe, by_coin=by_coin, person_names=person_names)
     features = arrays.checked_features(dataclasses.replace(parts, caveats=caveats), name=name)
@@ -456,8 +456,7 @@ def whole_features(frame: pd.DataFrame, recipe: Recipe, *, name: str) -> Feature
     """The features of a table's rows in its order. Raises DataError: as `encoding.public_parts`."""
     parts = encoding.public_parts(_without_gaps(frame, recipe), recipe)
     features = arrays.checked_features(parts, name=name)
-    in_order = [column.name for column in recipe.columns]
-    is_ordered = [column for column in frame.columns if column in in_order] == in_order
+    is_ordered = [name for name in frame.columns if name in recipe.names] == recipe.names
     notes = (
         *(note for note in features.notes if note != arrays.NO_TEST),
         *(() if is_ordered else (matching.REORDERED,)),
@@ -538,7 +537,10 @@ def _refuse_words(
         texts = [column.name for column in columns if column.kind == encoding.TEXT]
         problems = [
             *map(_TEXT.format, texts),
-            *encoding.problems_of(columns, Recipe(label, (*left_out, *texts)), is_scaled=True),
+            *encoding.problems_of(
+                [column for column in columns if column.name not in (*left_out, *texts)],
+                is_scaled=True,
+            ),
         ]
         cells_of_words = [line for line in refusal.problems if line.endswith("not a number.")]
         rest = problems or [line for line in refusal.problems if line not in cells_of_words]
@@ -555,7 +557,7 @@ def _without_gaps(frame: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     if not recipe.gaps:
         return frame
     gaps = [*recipe.gaps, *map(str, recipe.gaps)]
-    names = [column.name for column in recipe.columns if column.name in frame.columns]
+    names = [name for name in recipe.names if name in frame.columns]
     return cells.with_columns(
         frame, {name: frame[name].mask(frame[name].isin(gaps)) for name in names}
     )

@@ -215,9 +215,9 @@ def layout_of(features: FeatureSet) -> Layout:
     for column in recipe.columns:
         start = stop
         stop += encoding.width(recipe, of=column)
-        is_kept[start:stop] = column.kind == encoding.TEXT or column.name in recipe.categories
-        is_ranged[start:stop] = column.name in recipe.ranges
-        low, high = recipe.ranges.get(column.name, (-1.0, 0.0))
+        is_kept[start:stop] = column.kind == encoding.TEXT or bool(column.categories)
+        is_ranged[start:stop] = column.range is not None
+        low, high = column.range or (-1.0, 0.0)
         crowds_low[start:stop] = 0 <= low <= high / CROWDED
     return Layout(is_kept, is_ranged, crowds_low)
 
@@ -329,7 +329,7 @@ def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, 
 
     Raises DataError: columns that the public rows lack, by name; persons who have rows in both.
     """
-    if are_apart(private, public.persons and public.persons.named):
+    if public.persons is not None and are_apart(private, public.persons.named):
         apart_from = (*public.apart_from, private.fingerprint)
         public = dataclasses.replace(public, apart_from=apart_from)
     public, notes = matching.by_name(without_drawn_test(public), private)

@@ -443,33 +443,26 @@ def _recipe_of(
             )
     if problems:
         raise DataError(*problems)
-    learnt = (
-        Recipe(recipe.label, tuple(left_out), columns=used)
-        if known is None
-        else encoding.learn_recipe(known, used, label=recipe.label, left_out=[*left_out])
-    )
-    categories, fills = dict(learnt.categories), dict(learnt.fills)
-    ranges: dict[str, Any] = {}
-    for column in used:
+    learnt = encoding.learn_recipe(known, used, label=recipe.label, left_out=[*left_out])
+    answered, ranges = list[Column](), dict[str, Any]()
+    for column in learnt.columns:
         holds, fill = said[column.name].get(HOLDS) or "", said[column.name].get(FILL)
         words = tuple(dict.fromkeys(filter(None, map(str.strip, holds.split(",")))))
         if words and column.kind in encoding.OF_WORDS:
-            categories[column.name] = words
+            column = dataclasses.replace(column, categories=words)
         elif words and column.kind == encoding.NUMBERS:
             ranges[column.name] = tuple(_numbers(holds))
-        if fill is not None:
-            fills[column.name] = float(fill)
+        answered.append(column if fill is None else dataclasses.replace(column, fill=float(fill)))
     learnt = dataclasses.replace(
         learnt,
-        categories=categories,
-        fills=fills,
+        columns=tuple(answered),
         person=recipe.person,
         rows_per_person=recipe.rows_per_person,
     )
     learnt, notes = recipes.with_ranges(learnt, ranges, known)
-    if problems := encoding.problems_of(used, learnt, is_scaled=known is not None):
+    if problems := encoding.problems_of(learnt.columns, is_scaled=known is not None):
         raise DataError(*problems)
-    if categories:
+    if categories := [column.name for column in learnt.columns if column.categories]:
         notes = [f"Columns of words that become categories: {join(categories)}.", *notes]
     list_notes(notes)
     return learnt

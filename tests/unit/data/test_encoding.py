@@ -1,6 +1,7 @@
 """Tables with words, gaps, identifiers: what is learnt comes from public rows or the person, and
 what cannot be read is refused."""
 
+import dataclasses
 import io
 import re
 from pathlib import Path
@@ -87,13 +88,10 @@ def test_a_text_is_no_category():
     assert [one.kind for one in columns] == [encoding.TEXT, encoding.WORDS]
     assert encoding.TEXT in encoding.LEFT_OUT
     whole = encoding.learn_recipe(frame, columns, label="sick", left_out=[])
-    assert list(whole.categories) == ["ward"]
-    assert encoding.problems_of(columns, whole, is_scaled=True) == []
+    assert encoding.problems_of(whole.columns, is_scaled=True) == []
     x, names = encoding.encode_columns(frame, whole)
-    assert (x.shape, names[256:]) == (
-        (132, 259),
-        tuple(f"ward={ward}" for ward in whole.categories["ward"]),
-    )
+    assert x.shape == (132, 259)
+    assert names[256:] == tuple(f"ward={ward}" for ward in whole.columns[1].categories)
 
 
 def test_columns_are_told_by_what_they_hold_and_dates_and_copies_refused():
@@ -109,7 +107,7 @@ def test_columns_are_told_by_what_they_hold_and_dates_and_copies_refused():
     ] == encoding.NUMBERS
     columns = encoding.columns_of(ward(), "sick", public=ward())
     recipe = encoding.learn_recipe(ward(), columns, label="sick", left_out=["patient id", "clinic"])
-    problems = encoding.problems_of(columns, recipe, is_scaled=True)
+    problems = encoding.problems_of(recipe.columns, is_scaled=True)
     assert len(problems) == 2
     assert "'seen on' holds dates: leave it out, or write a number instead" in problems[0]
     assert "'years' repeats another column" in problems[1]
@@ -138,28 +136,28 @@ def test_categories_and_fill_values_come_from_public_rows_alone():
     recipe = encoding.learn_recipe(
         public, columns, label="sick", left_out=["patient id", "clinic", "seen on", "years"]
     )
-    assert recipe.categories == {"sex": ("female", "male")}
-    assert recipe.fills == {"age": float(np.nanmedian(public["age"]))}
-    assert encoding.problems_of(columns, recipe, is_scaled=True) == []
+    age, sex = recipe.columns
+    assert sex.categories == ("female", "male")
+    assert age.fill == float(np.nanmedian(public["age"]))
+    assert encoding.problems_of(recipe.columns, is_scaled=True) == []
     x, names = encoding.encode_columns(private, recipe)
     assert names == ("age", "sex=female", "sex=male")
-    assert x[3, 0] == pytest.approx(recipe.fills["age"])
+    assert x[3, 0] == pytest.approx(age.fill)
     assert x[7].tolist()[1:] == [0.0, 0.0]
     assert x[6].tolist()[1:] == [0.0, 1.0]
 
 
 def test_without_public_rows_words_gaps_and_ranges_are_asked_for():
-    columns = encoding.columns_of(ward(), "sick")
-    left_out = ("patient id", "clinic", "seen on", "years")
-    problems = encoding.problems_of(columns, Recipe("sick", left_out), is_scaled=False)
+    age, sex = encoding.columns_of(ward()[["age", "sex", "sick"]], "sick")
+    problems = encoding.problems_of((age, sex), is_scaled=False)
     assert sum("'age'" in line for line in problems) == 2
     assert any("'sex' holds words" in line for line in problems)
-    used = tuple(column for column in columns if column.name not in left_out)
-    declared = Recipe(
-        "sick", left_out, {"sex": ("female", "male")}, {"age": 40.0}, {"age": (0.0, 80.0)}, used
+    declared = (
+        dataclasses.replace(age, fill=40.0, range=(0.0, 80.0)),
+        dataclasses.replace(sex, categories=("female", "male")),
     )
-    assert encoding.problems_of(columns, declared, is_scaled=False) == []
-    x, _ = encoding.encode_columns(ward(), declared)
+    assert encoding.problems_of(declared, is_scaled=False) == []
+    x, _ = encoding.encode_columns(ward(), Recipe("sick", columns=declared))
     assert x[3, 0] == pytest.approx(0.5)
     assert x.min() >= 0
     assert x.max() <= 1
