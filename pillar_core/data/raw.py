@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -290,63 +290,45 @@ def learnt_recipe(
     label = tables.label_column(seen.drop(columns=[roles.text] if roles.text else []), roles.label)
     notes = [] if roles.label else tables.label_notes(label)
     if public is None:
-        roles_taken = {label, tables.split_column(frame), *roles.leave_out}
-        inputs = [name for name in seen.columns if name not in roles_taken]
-        if roles.text is None or len(inputs) > 1:
-            _refuse_words(
-                seen, [name for name in inputs if name != roles.text], label, roles.leave_out
-            )
+        inputs = [name for name in seen.columns if name not in (label, tables.split_column(frame))]
+        numbers = [name for name in inputs if name != roles.text]
+        if roles.text is None or numbers:
+            _refuse_words(seen, numbers, label)
         columns = tuple(
-            Column(name, encoding.TEXT if name == roles.text else NUMBERS, 0) for name in inputs
+            Column(name, encoding.TEXT if name == roles.text else NUMBERS) for name in inputs
         )
         notes += encoding.identifier_notes(seen, inputs)
         return Recipe(label, tuple(roles.leave_out), columns, roles.person), notes
     public = encoding.with_text_column(public, roles.text)
     columns = encoding.columns_of(seen, label, public=public, text=roles.text)
-    kept = {roles.text, *roles.leave_out}
     aside = [
-        column for column in columns if column.kind in encoding.LEFT_OUT and column.name not in kept
-    ]
-    left_out = dict.fromkeys([*roles.leave_out, *(column.name for column in aside)])
-    present = [column for column in columns if column.name in public.columns]
-    absent = [
-        column.name
+        column
         for column in columns
-        if column.name not in public.columns and column.name not in left_out
+        if column.kind in encoding.LEFT_OUT and column.name != roles.text
     ]
-    recipe = encoding.learn_recipe(public, present, label=label, left_out=tuple(left_out))
-    problems = (
-        [
+    used = [column for column in columns if column not in aside]
+    present = [column for column in used if column.name in public.columns]
+    absent = [column.name for column in used if column not in present]
+    left_out = dict.fromkeys([*roles.leave_out, *(column.name for column in aside)])
+    recipe = encoding.learn_recipe(public, present, label=label, left_out=[*left_out])
+    problems = encoding.problems_of(recipe.columns, is_scaled=True)
+    if absent:
+        problems.insert(
+            0,
             f"the public rows lack the columns {join(absent)}: bring them with the same columns, or"
-            " leave these out."
-        ]
-        if absent
-        else []
-    )
-    if problems := [*problems, *encoding.problems_of(recipe.columns, is_scaled=True)]:
-        unusable = [
-            *absent,
-            *(
-                column.name
-                for column in present
-                if column.kind in encoding.ADVICE and column.name not in left_out
-            ),
-        ]
-        names = " ".join(map(shlex.quote, [*roles.leave_out, *unusable]))
-        way_on = (
-            [f"To leave out what cannot be used: --leave-out {names} (in Python leave_out=)."]
-            if unusable
-            else []
+            " leave these out.",
         )
-        raise DataError(*problems, *way_on)
-    notes += (
-        [
-            "Left out, as public rows show them:"
-            f" {join(f'{column.name} ({column.kind})' for column in aside)}."
-        ]
-        if aside
-        else []
-    )
+    if problems:
+        unusable = [*absent, *(column.name for column in present if column.kind in encoding.ADVICE)]
+        if unusable:
+            names = " ".join(map(shlex.quote, [*roles.leave_out, *unusable]))
+            problems.append(
+                f"To leave out what cannot be used: --leave-out {names} (in Python leave_out=)."
+            )
+        raise DataError(*problems)
+    if aside:
+        named = join(f"{column.name} ({column.kind})" for column in aside)
+        notes.append(f"Left out, as public rows show them: {named}.")
     return dataclasses.replace(recipe, person=roles.person), notes
 
 
@@ -526,21 +508,17 @@ def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
     return dataclasses.replace(roles, text=text), [told]
 
 
-def _refuse_words(
-    frame: pd.DataFrame, inputs: list[str], label: str, left_out: Iterable[str]
-) -> None:
+def _refuse_words(frame: pd.DataFrame, inputs: list[str], label: str) -> None:
     """Refuses columns that are more than numbers, each by name."""
     try:
         x = tables.numbers_of(frame, inputs)
     except DataError as refusal:
         columns = [column for column in encoding.columns_of(frame, label) if column.name in inputs]
-        texts = [column.name for column in columns if column.kind == encoding.TEXT]
+        texts = [column for column in columns if column.kind == encoding.TEXT]
+        others = [column for column in columns if column not in texts]
         problems = [
-            *map(_TEXT.format, texts),
-            *encoding.problems_of(
-                [column for column in columns if column.name not in (*left_out, *texts)],
-                is_scaled=True,
-            ),
+            *(_TEXT.format(column.name) for column in texts),
+            *encoding.problems_of(others, is_scaled=True),
         ]
         cells_of_words = [line for line in refusal.problems if line.endswith("not a number.")]
         rest = problems or [line for line in refusal.problems if line not in cells_of_words]

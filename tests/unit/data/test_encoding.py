@@ -310,6 +310,13 @@ def test_other_names_stay_apart_and_are_numbered_in_their_order():
     assert alike.tolist() == ["b2", "a", "b", "\u00e9va"]
 
 
+def test_names_in_a_file_stay_as_they_are_written(tmp_path):
+    """Read as numbers, 1.1 and 1.10 were one person."""
+    rows = [f"1.{row},{row},{'ab'[row % 2]}" for row in range(1, 41)]
+    (tmp_path / "ward.csv").write_text("\n".join(["patient,a,label", *rows]))
+    assert sum(sizes(pc.load_features(tmp_path / "ward.csv", person="patient"))) == 40
+
+
 @pytest.mark.parametrize("name", [" ", "\u200b", None])
 def test_a_name_of_nothing_names_nobody(name):
     refuses("empty in rows 1", first_rows, of_patients(["a", name]))
@@ -354,22 +361,6 @@ def test_persons_of_a_public_table_are_not_private_too():
 def test_a_column_of_persons_is_told_by_its_name_where_it_names_many(name, count, is_found):
     frame = pd.DataFrame({"x": range(120), name: [f"p{row % count}" for row in range(120)]})
     assert persons.person_column(frame) == (name if is_found else None)
-
-
-def test_damaged_names_are_counted_for_whoever_reads_in_python(tmp_path):
-    """A person's 100 names in two notations once left 200 rows, and ε was called a person's."""
-    rows = [
-        (name, row + 0.5, ["no", "yes"][row % 2])
-        for row in range(100)
-        for name in (f"{100_000 * (row + 1)}", f"{row + 1}E+05")
-    ]
-    pd.DataFrame(rows, columns=["patient", "v", "label"]).to_csv(tmp_path / "two.csv", index=False)
-    features = pc.load_features(tmp_path / "two.csv", person="patient")
-    assert sum(sizes(features)) == 100
-    assert any(
-        note.startswith("200 rows of 100 persons: the first row of each is used")
-        for note in features.notes
-    )
 
 
 def infinite(place: Path, bad: str) -> tuple[Any, Any]:
