@@ -466,39 +466,36 @@ def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
 
     Raises DataError: an encoder is named, and several columns can be it, by name.
     """
-    aside = {tables.split_column(frame), roles.label, roles.person, *roles.leave_out}
-    names = [name for name in frame.columns if name not in aside]
     if roles.text is not None or len(frame.columns) == 1:
         return roles, []
-    words = [
+    aside = {tables.split_column(frame), roles.label, roles.person, *roles.leave_out}
+    others = frame[[name for name in frame.columns if name not in aside]]
+    wordy = [
         name
-        for name in frame[names].select_dtypes(exclude="number")
-        if pd.api.types.infer_dtype(frame[name], skipna=True) == "string"
+        for name in others.select_dtypes(exclude="number")
+        if pd.api.types.infer_dtype(others[name], skipna=True) == "string"
     ]
-    of_words = encoding.columns_of(frame[words], "")
-    found = [column.name for column in of_words if column.kind == encoding.TEXT]
+    kinds = {column.name: column.kind for column in encoding.columns_of(others[wordy], "")}
+    fitting = [name for name, kind in kinds.items() if kind == encoding.TEXT]
     label = roles.label
     if label is None:
         with contextlib.suppress(DataError):  # which whoever asks for the label gets
-            label = tables.label_column(frame[[name for name in names if name not in found]])
-    if label is None or not (found or roles.encoder):
+            label = tables.label_column(others.drop(columns=fitting))
+    if label is None or not (fitting or roles.encoder):
         return roles, []
     if roles.encoder is None:
-        text = encoding.sole_text(
-            {column.name: column.kind for column in encoding.columns_of(frame[names], label)}
-        )
+        columns = encoding.columns_of(others, label)
+        text = encoding.sole_text({column.name: column.kind for column in columns})
     else:
-        found = found or [
-            column.name
-            for column in of_words
-            if column.kind in encoding.OF_WORDS and column.name != label
+        fitting = fitting or [
+            name for name, kind in kinds.items() if kind in encoding.OF_WORDS and name != label
         ]
-        if len(found) > 1:
+        if len(fitting) > 1:
             raise DataError(
-                f"which column {roles.encoder} reads is not certain: {join(found)} may all be it."
+                f"which column {roles.encoder} reads is not certain: {join(fitting)} may all be it."
                 " Say which (text=, --text)."
             )
-        text = found[0] if found else None
+        text = next(iter(fitting), None)
     if text is None:
         return roles, []
     told = (

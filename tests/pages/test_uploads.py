@@ -230,21 +230,6 @@ def test_files_that_look_wrong_raise_questions_and_private_rows_cannot_be_the_pu
     assert linked(app)["data"] == "digits"
 
 
-def test_images_on_answer_pass_the_backbone_without_leaving_the_page(start):
-    app = start("answer", epsilon="1")
-    send(app, "upload", {"x-rays.npz": npz_of_squares()})
-    send(app, "upload-candidates", {"near.npz": npz_of_squares(side=12, n=60)})
-    press(app, "use-upload")
-    assert re.search("(?i)expect|no useful prediction", words(app))
-    fill(app, "extract-backbone", "efficientnet_lite0")
-    press(app, "use-backbone")
-    assert not app.error
-    said = words(app)
-    assert "Features through EfficientNet-Lite0" in said
-    assert "300 images" in said or "images" in said
-    assert "### Use" not in said
-
-
 def test_large_images_pass_the_network_that_comes_along_unless_pixels_are_asked_for(start):
     app = start("answer", epsilon="1")
     send(app, "upload", {"scans.npz": npz_of_squares(side=112, n=60)})
