@@ -50,7 +50,6 @@ def test_words_are_mapped_in_sorted_order_or_the_declared_one_and_bytes_are_text
 @pytest.mark.parametrize(
     ("labels", "classes"),
     [
-        ([-1, 1, 1, -1, 1, 1], ("-1", "1")),
         ([5.0, 7, 7, 5, 9, 9], ("5", "7", "9")),
         ([[3], [3], [4], [4], [4], [3]], ("3", "4")),
     ],
