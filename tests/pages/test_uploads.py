@@ -267,6 +267,7 @@ def of_visits(
 def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start):
     app = of_visits(start)
     assert understood(app)["Role"].to_dict() == {"patient": "person", "a": "use", "label": "label"}
+    assert understood(app)["Looks like"]["patient"] == "words", "a role takes nothing from sight"
     said = words(app)
     assert "180 rows of 60 persons" in said
     choose(app, "upload-public", 0)

@@ -191,7 +191,7 @@ def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers 
     names = [str(name) for name in frame.columns if name != split_column(frame)]
     key, said = _said_of(names)
     roles, columns = _roles(private, frame, said)
-    gaps = {column.name: column.gaps for column in columns}
+    own = {column.name: column for column in columns}
     known, place, is_plain, problems = None, st.container(), False, list[str]()
     try:
         label, person, text = (_sole(roles, role) for role in (LABEL, PERSON, TEXT))
@@ -219,8 +219,9 @@ def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers 
             )
     except DataError as error:
         problems += error.problems
+    seen = own | {column.name: column for column in columns}
     looks = {
-        column.name: _looks(column, gaps.get(column.name, column.gaps), known) for column in columns
+        name: _looks(column, own.get(name, column).gaps, known) for name, column in seen.items()
     }
     for column in columns:
         is_out = column.kind in _UNUSUAL or looks[column.name] == _ABSENT
