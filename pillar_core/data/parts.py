@@ -62,7 +62,7 @@ def open_source(source: str | Path | bytes) -> io.BytesIO | Path:
     if not path.is_file():
         raise DataError(
             f"there is no file {path}: check the path (embedded sets are loaded by name, with"
-            " load_dataset)."
+            " load_dataset or --dataset)."
         )
     return path
 
