@@ -159,7 +159,8 @@ def learn_recipe(
 
     Raises DataError: the public rows hold cells that are no numbers in a column of numbers.
     """
-    used = (column for column in columns if column.name not in left_out)
+    without = frozenset(left_out)
+    used = (column for column in columns if column.name not in without)
     if public is not None:
         used = (_as_public(column, public[column.name]) for column in used)
     return Recipe(label, tuple(left_out), tuple(used))

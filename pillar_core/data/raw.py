@@ -290,7 +290,8 @@ def learnt_recipe(
     label = tables.label_column(seen.drop(columns=[roles.text] if roles.text else []), roles.label)
     notes = [] if roles.label else tables.label_notes(label)
     if public is None:
-        inputs = [name for name in seen.columns if name not in (label, tables.split_column(frame))]
+        taken = (label, tables.split_column(frame))
+        inputs = [name for name in seen.columns if name not in taken]
         numbers = [name for name in inputs if name != roles.text]
         if roles.text is None or numbers:
             _refuse_words(seen, numbers, label)
@@ -301,14 +302,14 @@ def learnt_recipe(
         return Recipe(label, tuple(roles.leave_out), columns, roles.person), notes
     public = encoding.with_text_column(public, roles.text)
     columns = encoding.columns_of(seen, label, public=public, text=roles.text)
-    aside = [
-        column
-        for column in columns
-        if column.kind in encoding.LEFT_OUT and column.name != roles.text
-    ]
-    used = [column for column in columns if column not in aside]
-    present = [column for column in used if column.name in public.columns]
-    absent = [column.name for column in used if column not in present]
+    aside, present, absent = list[Column](), list[Column](), list[str]()
+    for column in columns:
+        if column.kind in encoding.LEFT_OUT and column.name != roles.text:
+            aside.append(column)
+        elif column.name in public.columns:
+            present.append(column)
+        else:
+            absent.append(column.name)
     left_out = dict.fromkeys([*roles.leave_out, *(column.name for column in aside)])
     recipe = encoding.learn_recipe(public, present, label=label, left_out=[*left_out])
     problems = encoding.problems_of(recipe.columns, is_scaled=True)
@@ -438,7 +439,8 @@ def whole_features(frame: pd.DataFrame, recipe: Recipe, *, name: str) -> Feature
     """The features of a table's rows in its order. Raises DataError: as `encoding.public_parts`."""
     parts = encoding.public_parts(_without_gaps(frame, recipe), recipe)
     features = arrays.checked_features(parts, name=name)
-    is_ordered = [name for name in frame.columns if name in recipe.names] == recipe.names
+    names = dict.fromkeys(recipe.names)
+    is_ordered = [name for name in frame.columns if name in names] == [*names]
     notes = (
         *(note for note in features.notes if note != arrays.NO_TEST),
         *(() if is_ordered else (matching.REORDERED,)),
@@ -512,7 +514,7 @@ def _refuse_words(frame: pd.DataFrame, inputs: list[str], label: str) -> None:
     except DataError as refusal:
         columns = [column for column in encoding.columns_of(frame, label) if column.name in inputs]
         texts = [column for column in columns if column.kind == encoding.TEXT]
-        others = [column for column in columns if column not in texts]
+        others = [column for column in columns if column.kind != encoding.TEXT]
         problems = [
             *(_TEXT.format(column.name) for column in texts),
             *encoding.problems_of(others, is_scaled=True),
