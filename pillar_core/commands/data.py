@@ -19,7 +19,9 @@ from pillar_core.commands.options import (
     add_column_options,
     as_lines,
     assignments,
+    is_table_file,
     printer,
+    private_of,
 )
 from pillar_core.data import (
     DATASETS,
@@ -40,7 +42,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.runs.loading import through_backbone
 from pillar_core.runs.receipts import forget_data
 from pillar_core.store.files import writable
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, FeatureSet
 
 
 def add_to(commands: Commands) -> None:
@@ -58,10 +60,17 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--forget",
         action="store_true",
-        help="delete what the cache keeps of its rows, such as stored:<key>; its files stay",
+        help=(
+            "delete what the cache keeps of its rows, such as stored:<key>; its files stay. Of a"
+            " file: with the options by which it was read"
+        ),
     )
     add_assignments(parser, "--dataset-setting", "a setting, such as root")
-    parser.set_defaults(command=_describe)
+    add_column_options(parser)
+    parser.add_argument(
+        "--public", metavar="FILE", help="of a table that is forgotten: the public rows beside it"
+    )
+    parser.set_defaults(command=_describe, rows_per_person=1)
     parser = commands.add_parser("extract")
     parser.add_argument(
         "--dataset", required=True, help="a registered data set, or a npz, folder or zip of images"
@@ -114,8 +123,11 @@ def _describe(options: argparse.Namespace) -> int:
         print(as_lines({name: _line(card) for name, card in DATASETS.items()}))
         print(f"\nAlso: {', '.join(f'{family}:<name>' for family in DATASETS.families)}.")
         return 0
-    if options.forget and uploads.is_name(options.name):
-        print(f"deleted from the cache: {forget_data(options.name)} entries of {options.name}")
+    is_file = options.name not in DATASETS and Path(options.name).exists()
+    if options.forget and (is_file or uploads.is_name(options.name)):
+        rows = _rows_of_file(options) if is_file else None
+        count = forget_data(options.name, rows)
+        print(f"deleted from the cache: {count} entries of {options.name}")
         return 0
     settings = assignments(options.dataset_setting)
     print(as_lines(_card(DATASETS[options.name], settings.get("root"))))
@@ -127,6 +139,12 @@ def _describe(options: argparse.Namespace) -> int:
             forget(dataset)
             print(f"deleted from the cache: {len(dataset.stored_rows)} entries of decoded images")
     return 0
+
+
+def _rows_of_file(options: argparse.Namespace) -> Dataset | FeatureSet:
+    if not is_table_file(options.name):
+        return load(options.name)
+    return private_of(options.name, options, [options.public] if options.public else [])
 
 
 def _line(card: DatasetCard) -> str:

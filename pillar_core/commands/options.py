@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 from pillar_core import params, texts
 from pillar_core.arrays import Json
-from pillar_core.backbones.cards import fit_of
 from pillar_core.backbones.names import literal
 from pillar_core.backbones.text import text_embeddings
 from pillar_core.data import DATASETS, load, raw, recipes
@@ -281,9 +280,7 @@ def private_of(
         recipes.ranges_of(",".join(options.ranges)),
     )
     if is_table_file(name):
-        rows = raw.read_private(name, roles, list(filter(is_table_file, public)))
-        is_mapped = fit_of(backbone) is not None or roles.encoder is not None
-        return load_features(rows, backbone) if is_mapped else rows
+        return load_features(load(name, roles, list(filter(is_table_file, public))), backbone)
     if roles:
         raise SettingError(
             "--label, --person, --leave-out, --text, --range and --recipe go with a table; got"

@@ -103,12 +103,9 @@ def with_numbers(
     wordy = [
         name
         for name in frame.columns
-        if not types.is_numeric_dtype(kinds[name]) and name not in as_written
-    ]
-    wordy = [
-        name
-        for name in wordy
-        if types.infer_dtype(frame[name], skipna=True) in ("string", "mixed-integer")
+        if not types.is_numeric_dtype(kinds[name])
+        and name not in as_written
+        and types.infer_dtype(frame[name], skipna=True) in ("string", "mixed-integer")
     ]
     texts = {name: _distinct(frame[name]) for name in wordy}
     units = {name: unit for name, (_, values) in texts.items() if (unit := _common_unit(values))}

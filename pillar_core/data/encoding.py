@@ -77,36 +77,44 @@ FEWEST_NAMES = 10
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """A feature column as it looks: its kind, and how many of its cells are empty."""
+    """A feature column: its kind as it looks, how many of its cells are empty, and how the others
+    become numbers.
+
+    `categories` of words; `fill` of gaps; `range` (low, high) where no public row scales it;
+    `centre`, taken off large numbers in float64.
+    """
 
     name: str
     kind: str
-    gaps: int
+    gaps: int = 0
+    categories: tuple[str, ...] = ()
+    fill: float | None = None
+    range: tuple[float, float] | None = None
+    centre: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
     """How a table becomes numbers.
 
-    `categories` of words; `fills` of gaps; `ranges` (low, high) of columns that no public row
-    scales; `centres`, taken off large numbers in float64. `columns`: those that are used, in order.
-    `person`: the column that says whose the rows are, of which `rows_per_person` count. `classes`:
-    the labels that there are. `gaps`: words and numbers that count as empty cells. `encoder`: what
-    makes numbers of a text, as `texts.IDENTITY`.
+    `columns`: those that are used, in order. `person`: the column that says whose the rows are, of
+    which `rows_per_person` count. `classes`: the labels that there are. `gaps`: words and numbers
+    that count as empty cells. `encoder`: what makes numbers of a text, as `texts.IDENTITY`.
     """
 
     label: str
     left_out: tuple[str, ...] = ()
-    categories: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    fills: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    ranges: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
     columns: tuple[Column, ...] = ()
     person: str | None = None
     rows_per_person: int = 1
     classes: tuple[str, ...] = ()
     gaps: tuple[str | float, ...] = ()
     encoder: Mapping[str, Any] = dataclasses.field(default_factory=lambda: texts.IDENTITY)
-    centres: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, in order."""
+        return [column.name for column in self.columns]
 
     @property
     def text(self) -> str | None:
@@ -144,63 +152,56 @@ def columns_of(
 
 
 def learn_recipe(
-    public: pd.DataFrame, columns: Sequence[Column], *, label: str, left_out: Sequence[str]
+    public: pd.DataFrame | None, columns: Sequence[Column], *, label: str, left_out: Sequence[str]
 ) -> Recipe:
     """The recipe that public rows with these columns give: their words are the categories, their
-    medians fill gaps and are taken off large numbers.
+    medians fill gaps and are taken off large numbers. None: no public row says anything.
 
     Raises DataError: the public rows hold cells that are no numbers in a column of numbers.
     """
-    used = _used_columns(columns, left_out)
-    words = {
-        column.name: tuple(sorted(set(_words(public[column.name])) - {""}))
-        for column in used
-        if column.kind == WORDS
-    }
-    numbers = {
-        column.name: _readable_numbers(public[column.name])
-        for column in used
-        if column.kind == NUMBERS
-    }
-    medians = {
-        name: float(np.nanmedian(column))
-        for name, column in numbers.items()
-        if np.isfinite(column).any()
-    }
-    large = {
-        name: median
-        for name, median in medians.items()
-        if np.nanmax(np.abs(numbers[name]), initial=0) > cells.LARGEST_APART
-    }
-    return Recipe(label, tuple(left_out), words, medians, columns=used, centres=large)
+    without = frozenset(left_out)
+    used = (column for column in columns if column.name not in without)
+    if public is not None:
+        used = (_as_public(column, public[column.name]) for column in used)
+    return Recipe(label, tuple(left_out), tuple(used))
 
 
-def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -> list[str]:
+def _as_public(column: Column, public: pd.Series) -> Column:
+    if column.kind == WORDS:
+        words = tuple(sorted(set(_words(public)) - {""}))
+        return dataclasses.replace(column, categories=words)
+    if column.kind != NUMBERS or not np.isfinite(numbers := _readable_numbers(public)).any():
+        return column
+    median = float(np.nanmedian(numbers))
+    is_large = np.nanmax(np.abs(numbers)) > cells.LARGEST_APART
+    return dataclasses.replace(column, fill=median, centre=median if is_large else None)
+
+
+def problems_of(columns: Sequence[Column], *, is_scaled: bool) -> list[str]:
     """Why these columns cannot be encoded so, one line each. is_scaled: public rows give the
     ranges."""
     problems = []
-    used = _used_columns(columns, recipe.left_out)
-    if len(columns_of_texts := [column.name for column in used if column.kind == TEXT]) > 1:
+    if len(columns_of_texts := [column.name for column in columns if column.kind == TEXT]) > 1:
         problems.append(
             f"the columns {join(columns_of_texts)} hold texts, and one is read: join them, or leave"
             " out all but one."
         )
-    for column in used:
+    for column in columns:
         if column.kind in ADVICE:
             problems.append(f"column {column.name!r} {ADVICE[column.kind]}.")
         elif column.kind in OF_WORDS:
-            if not recipe.categories.get(column.name):
+            if not column.categories:
                 problems.append(
                     f"column {column.name!r} holds words, and none of its categories is known: name"
                     " them, or leave it out."
                 )
         elif column.kind != TEXT:
-            if column.gaps and column.name not in recipe.fills:
+            if column.gaps and column.fill is None:
                 problems.append(
                     f"column {column.name!r} has {column.gaps:,} empty cells: say what fills them,"
                     " or leave it out."
                 )
-            if not is_scaled and column.name not in recipe.ranges:
+            if not is_scaled and column.range is None:
                 problems.append(
                     f"column {column.name!r} needs a range: no public row says how large its values"
                     " are."
@@ -211,11 +212,7 @@ def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -
 def width(recipe: Recipe, *, of: Column | None = None) -> int:
     """How many columns of numbers `encode_columns` makes, of all columns or of one."""
     return sum(
-        (
-            texts.width_of(recipe.encoder)
-            if column.kind == TEXT
-            else len(recipe.categories.get(column.name, [column]))
-        )
+        (texts.width_of(recipe.encoder) if column.kind == TEXT else len(column.categories) or 1)
         for column in (recipe.columns if of is None else (of,))
     )
 
@@ -255,7 +252,7 @@ def encode_columns(
                 )
             )
             names += names_of_text(shape[1])
-        elif categories := recipe.categories.get(name):
+        elif categories := column.categories:
             words = _words(cell_values, categories)
             parts += [(words == category).astype(np.float32) for category in categories]
             names += [f"{name}={category}" for category in categories]
@@ -266,18 +263,17 @@ def encode_columns(
                     " one way, or leave it out."
                 )
             values = _readable_numbers(cell_values)
-            values = np.where(np.isnan(values), recipe.fills.get(name, 0.0), values)
-            low, high = recipe.ranges.get(name, (0.0, 1.0))
-            in_range = (
-                np.clip((values - low) / (high - low), 0, 1)
-                if name in recipe.ranges
-                else values - recipe.centres.get(name, 0.0)
-            )
+            values = np.where(np.isnan(values), column.fill or 0.0, values)
+            if column.range:
+                low, high = column.range
+                in_range = np.clip((values - low) / (high - low), 0, 1)
+            else:
+                in_range = values - (column.centre or 0.0)
             parts.append(in_range.astype(np.float32))
             names.append(name)
             if (
                 is_trained_on
-                and name not in recipe.ranges
+                and not column.range
                 and cells.merge_in_float32(cell_values, values, parts[-1])
             ):
                 raise DataError(cells.MERGE.format(name, cells.WITH_PUBLIC))
@@ -348,12 +344,10 @@ def private_parts(
         f"Labels come from column {recipe.label!r}. Features: {join(_titles(names))}.",
         *unknown_word_notes(frame, recipe),
     ]
-    centred = [column.name for column in recipe.columns if column.name in recipe.centres]
-    notes += (
-        [f"{CENTRED}: {join(f'{recipe.centres[name]:.15g} from {name!r}' for name in centred)}."]
-        if centred
-        else []
-    )
+    centres = {column.name: column.centre for column in recipe.columns if column.centre is not None}
+    if centres:
+        named = join(f"{centre:.15g} from {name!r}" for name, centre in centres.items())
+        notes.append(f"{CENTRED}: {named}.")
     said = texts_of(frame, recipe)
     notes += text_notes(frame, recipe, said)
     y = None if frame[recipe.label].isna().all() else labels_of(frame[recipe.label])
@@ -372,8 +366,7 @@ def private_parts(
         None if of is None else persons_of(of[train], recipe.rows_per_person, n_rows=len(train))
     )
     if persons is not None and of is not None and person_names is not None:
-        named = digests_of(person_names[np.unique(of)])
-        persons = dataclasses.replace(persons, named=named)
+        persons = dataclasses.replace(persons, named=digests_of(person_names[np.unique(of)]))
     x_test = scratch.take_rows(x, test) if len(test) else None
     y_train, y_test = (None if y is None else y[rows] for rows in (train, test))
     said = tuple(said[row] for row in np.concatenate([train, test])) if said else ()
@@ -580,10 +573,10 @@ def identifier_notes(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
 def unknown_word_notes(frame: pd.DataFrame, recipe: Recipe) -> list[str]:
     """A note that counts, by column, the cells with words that are no category."""
     counts = {}
-    for name in (column.name for column in recipe.columns):
-        if categories := recipe.categories.get(name):
-            words = _words(frame[name], categories)
-            counts[name] = int((~np.isin(words, ("", *categories))).sum())
+    for column in recipe.columns:
+        if column.categories:
+            words = _words(frame[column.name], column.categories)
+            counts[column.name] = int((~np.isin(words, ("", *column.categories))).sum())
     lines = [f"{count:,} of {name!r}" for name, count in counts.items() if count]
     return [f"Words that are none of the categories count as none: {join(lines)}."] if lines else []
 
@@ -591,15 +584,22 @@ def unknown_word_notes(frame: pd.DataFrame, recipe: Recipe) -> list[str]:
 def columns_outside(frame: pd.DataFrame, recipe: Recipe) -> dict[str, str]:
     """Of the columns of public rows that do not fit the ranges that were stated, as more than
     `MISFIT` of the numbers lie outside: how many, by name."""
-    said = {}
-    for name in (column.name for column in recipe.columns if column.name in recipe.ranges):
-        low, high = recipe.ranges[name]
-        values = cells.numbers(frame[name])
-        values = values[np.isfinite(values)]
-        outside = int(((values < low) | (values > high)).sum())
-        if outside > MISFIT * len(values):
-            said[name] = f"{outside:,} of {len(values):,} of {name!r} ({low:g} to {high:g})"
-    return said
+    return {
+        column.name: f"{outside:,} of {count:,} of {column.name!r} ({low:g} to {high:g})"
+        for column, outside, count in _counts_outside(frame, recipe)
+        for low, high in [column.range or (0, 0)]
+        if outside > MISFIT * count
+    }
+
+
+def _counts_outside(frame: pd.DataFrame, recipe: Recipe) -> Iterator[tuple[Column, int, int]]:
+    """Of each column with a range, how many numbers lie outside, and how many there are."""
+    for column in recipe.columns:
+        if column.range:
+            values = cells.numbers(frame[column.name])
+            values = values[np.isfinite(values)]
+            low, high = column.range
+            yield column, int(((values < low) | (values > high)).sum()), len(values)
 
 
 def misfits(notes: Iterable[str]) -> tuple[str, ...]:
@@ -621,12 +621,9 @@ def replaced_cell_notes(
     filled = {
         column.name: column.gaps
         for column in columns
-        if column.kind == NUMBERS and column.name in recipe.fills
+        if column.kind == NUMBERS and column.fill is not None
     }
-    outside = {}
-    for name, (low, high) in recipe.ranges.items():
-        values = cells.numbers(frame[name])
-        outside[name] = int(((values < low) | (values > high))[np.isfinite(values)].sum())
+    outside = {column.name: count for column, count, _ in _counts_outside(frame, recipe)}
     counts_by_note = {
         "Cells without a number took the model's value for gaps": filled,
         "Numbers outside the model's range count as its nearest end": outside,
@@ -636,11 +633,6 @@ def replaced_cell_notes(
         for note, counts in counts_by_note.items()
     }
     return [f"{note}: {join(some)}." for note, some in lines.items() if some]
-
-
-def _used_columns(columns: Sequence[Column], left_out: Sequence[str]) -> tuple[Column, ...]:
-    without = frozenset(left_out)
-    return tuple(column for column in columns if column.name not in without)
 
 
 def _kind(name: str, column: pd.Series) -> str:

@@ -88,7 +88,7 @@ def read_npz(content: io.BytesIO | Path, *, keys: tuple[str, str | None] | None 
         contents = join([f"{key} {shape}" for key, shape in shapes.items()]) or "nothing"
         raise DataError(
             f"which arrays are rows and labels is not certain; the npz holds {contents}. Say which"
-            " (keys=(rows, labels)), or save them as x_train, y_train, x_test, y_test."
+            " (keys=…), or save them as x_train, y_train, x_test, y_test."
         )
     roles = [
         f"{names['x_train']} are the rows"

@@ -62,7 +62,7 @@ def open_source(source: str | Path | bytes) -> io.BytesIO | Path:
     if not path.is_file():
         raise DataError(
             f"there is no file {path}: check the path (embedded sets are loaded by name, with"
-            " load_dataset)."
+            " load_dataset or --dataset)."
         )
     return path
 
@@ -71,37 +71,28 @@ NAMED = "persons_named"
 """What holds the digests of persons' names, in this machine's store and in no file."""
 
 
+_ROWS = ("x_train", "y_train", "x_test", "y_test")
+_WORDS = ("classes", "notes", "caveats", "stored_rows")
+
+
 def pack(data: FeatureSet | Dataset) -> dict[str, Any]:
     """The arrays of a set by name, without those that it lacks."""
-    arrays = {
-        "x_train": data.x_train,
-        "y_train": data.y_train,
-        "x_test": data.x_test,
-        "y_test": data.y_test,
-        "classes": np.array(data.classes, dtype=str),
-        "name": np.array(data.name),
-        "title": np.array(data.title if isinstance(data, Dataset) else ""),
-        "notes": np.array(data.notes, dtype=str),
-        "caveats": np.array(data.caveats, dtype=str),
-        "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
-        "cells": data.cells,
-        "persons": data.persons and data.persons.of,
-        "rows_per_person": data.persons and np.array(data.persons.most),
-        NAMED: (
-            np.frombuffer(b"".join(sorted(data.persons.named)), np.uint8).reshape(-1, 16)
-            if data.persons and data.persons.named
-            else None
-        ),
-        "test_drawn": np.array(data.test_drawn) if data.test_drawn else None,
-        "texts": (
-            np.frombuffer("\n".join(data.texts).encode(errors="replace"), np.uint8)
-            if data.texts
-            else None
-        ),
-    }
-    if isinstance(data, FeatureSet):
-        arrays["names"] = None if data.names is None else np.array(data.names, dtype=str)
-        arrays["recipe"] = None if data.recipe is None else np.array(json.dumps(data.recipe))
+    arrays = {name: getattr(data, name) for name in (*_ROWS, "cells")}
+    arrays |= {name: np.array(getattr(data, name, ()), dtype=str) for name in _WORDS}
+    arrays |= {name: np.array(getattr(data, name, "")) for name in ("name", "title")}
+    if persons := data.persons:
+        arrays |= {"persons": persons.of, "rows_per_person": np.array(persons.most)}
+        if persons.named:
+            digests = np.frombuffer(b"".join(sorted(persons.named)), np.uint8)
+            arrays[NAMED] = digests.reshape(-1, 16)
+    if data.test_drawn:
+        arrays["test_drawn"] = np.array(data.test_drawn)
+    if data.texts:
+        arrays["texts"] = np.frombuffer("\n".join(data.texts).encode(errors="replace"), np.uint8)
+    if isinstance(data, FeatureSet) and data.names is not None:
+        arrays["names"] = np.array(data.names, dtype=str)
+    if isinstance(data, FeatureSet) and data.recipe is not None:
+        arrays["recipe"] = np.array(json.dumps(data.recipe))
     return {name: array for name, array in arrays.items() if array is not None}
 
 
@@ -116,10 +107,6 @@ def unpack(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Data
 
     Raises DataError: persons without a number of rows, or the other way round.
     """
-    texts = ("classes", "notes", "stored_rows", "caveats")
-    classes, notes, decoded, caveats = (
-        tuple(str(word) for word in arrays.get(part, ())) for part in texts
-    )
     title = title or str(arrays.get("title", ""))
     name = str(arrays.get("name", title))
     persons = None
@@ -128,36 +115,14 @@ def unpack(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Data
             raise DataError("persons and rows_per_person go together; one of them is missing.")
         named = frozenset(map(bytes, arrays[NAMED])) if NAMED in arrays else None
         persons = Persons(arrays["persons"], arrays["rows_per_person"].tolist(), named)
-    x_train, y_train, x_test, y_test = (
-        arrays["x_train"],
-        arrays.get("y_train"),
-        arrays.get("x_test"),
-        arrays.get("y_test"),
-    )
-    more: dict[str, Any] = {
-        "notes": notes,
-        "persons": persons,
-        "caveats": caveats,
-        "cells": arrays.get("cells"),
-        "test_drawn": draw_of(arrays),
-    }
-    more["texts"] = (
-        tuple(arrays["texts"].tobytes().decode(errors="replace").split("\n"))
-        if "texts" in arrays
-        else ()
-    )
-    if x_train.ndim > 2:
-        return Dataset(
-            name,
-            x_train,
-            y_train,
-            x_test,
-            y_test,
-            classes,
-            title=title or name,
-            stored_rows=decoded,
-            **more,
-        )
-    more["names"] = tuple(map(str, arrays["names"])) if "names" in arrays else None
-    more["recipe"] = json.loads(str(arrays["recipe"])) if "recipe" in arrays else None
-    return FeatureSet(x_train, y_train, x_test, y_test, classes, name=name, **more)
+    fields: dict[str, Any] = {name: arrays.get(name) for name in (*_ROWS, "cells")}
+    fields |= {name: tuple(map(str, arrays.get(name, ()))) for name in _WORDS}
+    fields |= {"name": name, "persons": persons, "test_drawn": draw_of(arrays)}
+    if "texts" in arrays:
+        fields["texts"] = tuple(arrays["texts"].tobytes().decode(errors="replace").split("\n"))
+    if arrays["x_train"].ndim > 2:
+        return Dataset(title=title or name, **fields)
+    del fields["stored_rows"]
+    names = tuple(map(str, arrays["names"])) if "names" in arrays else None
+    recipe = json.loads(str(arrays["recipe"])) if "recipe" in arrays else None
+    return FeatureSet(names=names, recipe=recipe, **fields)

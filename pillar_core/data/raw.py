@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,14 @@ from pillar_core.data import (
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
 from pillar_core.data.partition import with_drawn_test, without_drawn_test
 from pillar_core.data.parts import open_source
-from pillar_core.data.persons import Named, digests_of, first_rows, named_in, names_of_persons
+from pillar_core.data.persons import (
+    Named,
+    are_apart,
+    digests_of,
+    first_rows,
+    named_in,
+    names_of_persons,
+)
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
@@ -34,8 +41,8 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.types import FeatureSet
 
 WAYS = (
-    "Public rows with the same columns say all of it: give them (public=, --public). Or write a"
-    " recipe with `python -m pillar_core recipe`, fill in what is null there, and give it (recipe=,"
+    "Public rows with the same columns say all of it: bring them (public=, --public; or write a"
+    " recipe with `python -m pillar_core recipe`, fill in what is null there, and give it: recipe=,"
     " --recipe)."
 )
 MADE_UP, MADE_UP_ROWS = "made_up", 1000
@@ -171,26 +178,6 @@ def read_public(
     return public_features(frame, recipe, name=Path(title).stem, private=private)
 
 
-def _apart_from(named: Named, person: str | None, private: FeatureSet | None) -> tuple[str, ...]:
-    """What `FeatureSet.apart_from` holds of a public table: the private features, where each of its
-    rows names somebody and none of them has private rows. named: as `named_in` reads the column
-    `person`.
-
-    Raises DataError: people who have both.
-    """
-    known = None if private is None or private.persons is None else private.persons.named
-    if private is None or known is None:
-        return ()
-    theirs, are_all = named
-    if both := digests_of(theirs) & known:
-        raise DataError(
-            f"{len(both):,} persons of column {person!r} have public and private rows. Bring both"
-            " tables together (public= or --public beside the private one), which leaves their"
-            " private rows out, or take them out of the public table."
-        )
-    return (private.fingerprint,) if are_all else ()
-
-
 def why_not_made_up(private: FeatureSet) -> str:
     """Why no rows can be made up for private features: columns without range or categories, or no
     recipe; "" where they can."""
@@ -198,9 +185,7 @@ def why_not_made_up(private: FeatureSet) -> str:
         return "these rows have no recipe"
     recipe = recipes.recipe_of(private.recipe)
     unknown = [
-        column.name
-        for column in recipe.columns
-        if column.name not in {*recipe.ranges, *recipe.categories}
+        column.name for column in recipe.columns if not column.range and not column.categories
     ]
     return (
         f"of the columns {join(unknown)} neither range nor categories are declared"
@@ -228,7 +213,7 @@ def made_up(private: FeatureSet) -> FeatureSet:
         [],
     )  # other tables of this form have other rows
     for column in recipe.columns:
-        if words := recipe.categories.get(column.name):
+        if words := column.categories:
             parts.append(np.eye(len(words))[generator.integers(len(words), size=MADE_UP_ROWS)])
         else:
             parts.append(generator.random((MADE_UP_ROWS, 1)))
@@ -257,7 +242,7 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     Raises DataError: columns that the table lacks, by name; gaps that the recipe does not fill, or
     words among numbers.
     """
-    text, names = recipe.text, [column.name for column in recipe.columns]
+    text, names = recipe.text, recipe.names
     frame = encoding.with_text_column(table_of(source, text)[0], text)
     if absent := [name for name in names if name not in frame.columns]:
         raise DataError(
@@ -267,17 +252,19 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     notes, frame = frames.notes_of(frame), _without_gaps(frame[names], recipe)
     kinds, numbers = dict(frame.dtypes), {}
     for name in (
-        name
-        for name in names
-        if name != text and name not in recipe.categories and tables.is_text(kinds[name])
+        column.name
+        for column in recipe.columns
+        if column.kind != encoding.TEXT
+        and not column.categories
+        and tables.is_text(kinds[column.name])
     ):
-        column = frame[name].mask(frame[name].astype(str).str.strip().str.lower().isin(cells.GAPS))
-        numbers[name] = column if column.notna().any() else column.astype(float)
+        cells_ = frame[name].mask(frame[name].astype(str).str.strip().str.lower().isin(cells.GAPS))
+        numbers[name] = cells_ if cells_.notna().any() else cells_.astype(float)
     columns = encoding.count_gaps(frame := cells.with_columns(frame, numbers), recipe.columns)
     unfilled = [
         column
         for column in columns
-        if column.gaps and column.name not in recipe.categories and column.name not in recipe.fills
+        if column.gaps and not column.categories and column.fill is None
     ]
     x, _ = encoding.encode_columns(frame, recipe)
     if unfilled:
@@ -303,63 +290,46 @@ def learnt_recipe(
     label = tables.label_column(seen.drop(columns=[roles.text] if roles.text else []), roles.label)
     notes = [] if roles.label else tables.label_notes(label)
     if public is None:
-        roles_taken = {label, tables.split_column(frame), *roles.leave_out}
-        inputs = [name for name in seen.columns if name not in roles_taken]
-        if roles.text is None or len(inputs) > 1:
-            _refuse_words(
-                seen, [name for name in inputs if name != roles.text], label, roles.leave_out
-            )
+        taken = (label, tables.split_column(frame))
+        inputs = [name for name in seen.columns if name not in taken]
+        numbers = [name for name in inputs if name != roles.text]
+        if roles.text is None or numbers:
+            _refuse_words(seen, numbers, label)
         columns = tuple(
-            Column(name, encoding.TEXT if name == roles.text else NUMBERS, 0) for name in inputs
+            Column(name, encoding.TEXT if name == roles.text else NUMBERS) for name in inputs
         )
         notes += encoding.identifier_notes(seen, inputs)
-        return Recipe(label, tuple(roles.leave_out), columns=columns, person=roles.person), notes
+        return Recipe(label, tuple(roles.leave_out), columns, roles.person), notes
     public = encoding.with_text_column(public, roles.text)
     columns = encoding.columns_of(seen, label, public=public, text=roles.text)
-    kept = {roles.text, *roles.leave_out}
-    aside = [
-        column for column in columns if column.kind in encoding.LEFT_OUT and column.name not in kept
-    ]
+    aside, present, absent = list[Column](), list[Column](), list[str]()
+    for column in columns:
+        if column.kind in encoding.LEFT_OUT and column.name != roles.text:
+            aside.append(column)
+        elif column.name in public.columns:
+            present.append(column)
+        else:
+            absent.append(column.name)
     left_out = dict.fromkeys([*roles.leave_out, *(column.name for column in aside)])
-    present = [column for column in columns if column.name in public.columns]
-    absent = [
-        column.name
-        for column in columns
-        if column.name not in public.columns and column.name not in left_out
-    ]
-    recipe = encoding.learn_recipe(public, present, label=label, left_out=tuple(left_out))
-    problems = (
-        [
+    recipe = encoding.learn_recipe(public, present, label=label, left_out=[*left_out])
+    problems = encoding.problems_of(recipe.columns, is_scaled=True)
+    if absent:
+        problems.insert(
+            0,
             f"the public rows lack the columns {join(absent)}: bring them with the same columns, or"
-            " leave these out."
-        ]
-        if absent
-        else []
-    )
-    if problems := [*problems, *encoding.problems_of(present, recipe, is_scaled=True)]:
-        unusable = [
-            *absent,
-            *(
-                column.name
-                for column in present
-                if column.kind in encoding.ADVICE and column.name not in left_out
-            ),
-        ]
-        names = " ".join(map(shlex.quote, [*roles.leave_out, *unusable]))
-        way_on = (
-            [f"To leave out what cannot be used: --leave-out {names} (in Python leave_out=)."]
-            if unusable
-            else []
+            " leave these out.",
         )
-        raise DataError(*problems, *way_on)
-    notes += (
-        [
-            "Left out, as public rows show them:"
-            f" {join(f'{column.name} ({column.kind})' for column in aside)}."
-        ]
-        if aside
-        else []
-    )
+    if problems:
+        unusable = [*absent, *(column.name for column in present if column.kind in encoding.ADVICE)]
+        if unusable:
+            names = " ".join(map(shlex.quote, [*roles.leave_out, *unusable]))
+            problems.append(
+                f"To leave out what cannot be used: --leave-out {names} (in Python leave_out=)."
+            )
+        raise DataError(*problems)
+    if aside:
+        named = join(f"{column.name} ({column.kind})" for column in aside)
+        notes.append(f"Left out, as public rows show them: {named}.")
     return dataclasses.replace(recipe, person=roles.person), notes
 
 
@@ -405,7 +375,7 @@ def template(
     return recipe, [
         *found,
         *(_TEXT.format(name) for name in aside),
-        *encoding.problems_of(used, recipe, is_scaled=False),
+        *encoding.problems_of(used, is_scaled=False),
     ]
 
 
@@ -431,7 +401,7 @@ def private_features(
         )
     frame = _without_gaps(frame, recipe)
     columns = encoding.count_gaps(frame, recipe.columns)
-    if problems := encoding.problems_of(columns, recipe, is_scaled=True):
+    if problems := encoding.problems_of(columns, is_scaled=True):
         raise DataError(*problems, WAYS)
     parts = encoding.private_parts(frame, recipe, by_coin=by_coin, person_names=person_names)
     features = arrays.checked_features(dataclasses.replace(parts, caveats=caveats), name=name)
@@ -456,16 +426,21 @@ def public_features(
     frame = encoding.with_text_column(frame, recipe.text)
     features = whole_features(frame, recipe, name=name)
     ordered = without_drawn_test(with_drawn_test(features))
-    apart_from = _apart_from(named or named_in(frame, recipe.person), recipe.person, private)
-    return dataclasses.replace(ordered, apart_from=apart_from, notes=features.notes)
+    theirs, are_all = named or named_in(frame, recipe.person)
+    is_apart = are_apart(private, digests_of(theirs)) and are_all
+    return dataclasses.replace(
+        ordered,
+        apart_from=(private.fingerprint,) if private and is_apart else (),
+        notes=features.notes,
+    )
 
 
 def whole_features(frame: pd.DataFrame, recipe: Recipe, *, name: str) -> FeatureSet:
     """The features of a table's rows in its order. Raises DataError: as `encoding.public_parts`."""
     parts = encoding.public_parts(_without_gaps(frame, recipe), recipe)
     features = arrays.checked_features(parts, name=name)
-    in_order = [column.name for column in recipe.columns]
-    is_ordered = [column for column in frame.columns if column in in_order] == in_order
+    names = dict.fromkeys(recipe.names)
+    is_ordered = [name for name in frame.columns if name in names] == [*names]
     notes = (
         *(note for note in features.notes if note != arrays.NO_TEST),
         *(() if is_ordered else (matching.REORDERED,)),
@@ -493,60 +468,56 @@ def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
 
     Raises DataError: an encoder is named, and several columns can be it, by name.
     """
-    aside = {tables.split_column(frame), roles.label, roles.person, *roles.leave_out}
-    names = [name for name in frame.columns if name not in aside]
     if roles.text is not None or len(frame.columns) == 1:
         return roles, []
-    words = [
+    aside = {tables.split_column(frame), roles.label, roles.person, *roles.leave_out}
+    others = frame[[name for name in frame.columns if name not in aside]]
+    wordy = [
         name
-        for name in frame[names].select_dtypes(exclude="number")
-        if pd.api.types.infer_dtype(frame[name], skipna=True) == "string"
+        for name in others.select_dtypes(exclude="number")
+        if pd.api.types.infer_dtype(others[name], skipna=True) == "string"
     ]
-    of_words = encoding.columns_of(frame[words], "")
-    found = [column.name for column in of_words if column.kind == encoding.TEXT]
+    kinds = {column.name: column.kind for column in encoding.columns_of(others[wordy], "")}
+    fitting = [name for name, kind in kinds.items() if kind == encoding.TEXT]
     label = roles.label
     if label is None:
         with contextlib.suppress(DataError):  # which whoever asks for the label gets
-            label = tables.label_column(frame[[name for name in names if name not in found]])
-    if label is None or not (found or roles.encoder):
+            label = tables.label_column(others.drop(columns=fitting))
+    if label is None or not (fitting or roles.encoder):
         return roles, []
     if roles.encoder is None:
-        text = encoding.sole_text(
-            {column.name: column.kind for column in encoding.columns_of(frame[names], label)}
-        )
+        columns = encoding.columns_of(others, label)
+        text = encoding.sole_text({column.name: column.kind for column in columns})
     else:
-        found = found or [
-            column.name
-            for column in of_words
-            if column.kind in encoding.OF_WORDS and column.name != label
+        fitting = fitting or [
+            name for name, kind in kinds.items() if kind in encoding.OF_WORDS and name != label
         ]
-        if len(found) > 1:
+        if len(fitting) > 1:
             raise DataError(
-                f"which column {roles.encoder} reads is not certain: {join(found)} may all be it."
+                f"which column {roles.encoder} reads is not certain: {join(fitting)} may all be it."
                 " Say which (text=, --text)."
             )
-        text = found[0] if found else None
+        text = next(iter(fitting), None)
     if text is None:
         return roles, []
     told = (
-        f"Texts: {text}, the only column that can be it. Name another by text=, --text or on the"
-        " page."
+        f"Texts: {text}, the only column that can be it. You can name another (text=, --text, or on"
+        " the page)."
     )
     return dataclasses.replace(roles, text=text), [told]
 
 
-def _refuse_words(
-    frame: pd.DataFrame, inputs: list[str], label: str, left_out: Iterable[str]
-) -> None:
+def _refuse_words(frame: pd.DataFrame, inputs: list[str], label: str) -> None:
     """Refuses columns that are more than numbers, each by name."""
     try:
         x = tables.numbers_of(frame, inputs)
     except DataError as refusal:
         columns = [column for column in encoding.columns_of(frame, label) if column.name in inputs]
-        texts = [column.name for column in columns if column.kind == encoding.TEXT]
+        texts = [column for column in columns if column.kind == encoding.TEXT]
+        others = [column for column in columns if column.kind != encoding.TEXT]
         problems = [
-            *map(_TEXT.format, texts),
-            *encoding.problems_of(columns, Recipe(label, (*left_out, *texts)), is_scaled=True),
+            *(_TEXT.format(column.name) for column in texts),
+            *encoding.problems_of(others, is_scaled=True),
         ]
         cells_of_words = [line for line in refusal.problems if line.endswith("not a number.")]
         rest = problems or [line for line in refusal.problems if line not in cells_of_words]
@@ -563,7 +534,7 @@ def _without_gaps(frame: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     if not recipe.gaps:
         return frame
     gaps = [*recipe.gaps, *map(str, recipe.gaps)]
-    names = [column.name for column in recipe.columns if column.name in frame.columns]
+    names = [name for name in recipe.names if name in frame.columns]
     return cells.with_columns(
         frame, {name: frame[name].mask(frame[name].isin(gaps)) for name in names}
     )

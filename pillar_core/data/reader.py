@@ -24,7 +24,7 @@ from pillar_core.data import frames, raw, reading, room
 from pillar_core.data.encoding import report_progress
 from pillar_core.data.parts import open_source, pack, unpack
 from pillar_core.deferred import pandas as pd
-from pillar_core.errors import Cancelled, DataError, PillarError, memory_ran_out
+from pillar_core.errors import Cancelled, DataError, PillarError
 from pillar_core.store import codec
 from pillar_core.store.files import TEMPORARY, writable
 from pillar_core.types import Dataset, FeatureSet
@@ -145,10 +145,7 @@ class Reading(Task):
                     " prints where it was started."
                 )
             if process.returncode or "kind" not in answer:
-                raise DataError(
-                    f"what reads {self._title} ended before it was done; {room.limit_text(limit)}"
-                    f" {room.WAY_ON}"
-                )
+                raise room.refusal(f"what reads {self._title} ended before it was done", limit)
             return _table(place.name) if answer["kind"] == "table" else _rows(place.name)
 
 
@@ -273,21 +270,14 @@ def serve() -> None:
 
     try:
         content = requests.read() if request["is_sent"] else request["name"]
-        room.limit_to(request["limit"])
-        with open(request["into"], "wb") as out:
+        with (
+            room.limited(request["limit"], Path(request["name"]).name),
+            open(request["into"], "wb") as out,
+        ):
             kind = _write(content, request, out, progress)
         tell(kind=kind)
     except PillarError as error:
         tell(refused=error.problems)
-    except Exception as error:
-        if not memory_ran_out(error):
-            raise
-        tell(
-            refused=[
-                f"{Path(request['name']).name} takes more memory than that;"
-                f" {room.limit_text(request['limit'])} {room.WAY_ON}"
-            ]
-        )
 
 
 def _write(content: bytes | str, request: dict[str, Any], out: BinaryIO, progress: Any) -> str:

@@ -243,7 +243,7 @@ def _why_not_read(name: Path) -> str:
     known = (ending for ending in (*FORMATS, *frames.READERS) if ending != FOLDER)
     way_on = " Bring images as a folder or a zip." if ending in IMAGE_ENDINGS else ""
     return (
-        f"a file of rows must end in one of {', '.join(known)}; got {ending or 'no ending'!r}."
-        " A set of the app comes by `load_dataset`, or `--dataset`."
+        f"a file of rows must end in one of {', '.join(known)}; got {ending or 'no ending'!r}"
+        " (a set of the app comes by its name: `load_dataset`, --dataset)."
         f"{way_on}"
     )

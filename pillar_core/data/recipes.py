@@ -34,29 +34,16 @@ FORMAT = "pillar-recipe-1"
 def form_of(recipe: Recipe) -> dict[str, Any]:
     """The recipe as JSON holds it; null stands for categories, fills and ranges that nobody
     named."""
-    columns: list[dict[str, Any]] = []
+    columns = []
     for column in recipe.columns:
-        categories = recipe.categories.get(column.name)
-        low, high = recipe.ranges.get(column.name, (None, None))
-        kind = (
-            TEXT
-            if column.kind == TEXT
-            else WORDS
-            if categories or column.kind in OF_WORDS
-            else NUMBERS
-        )
-        named: dict[str, Any] = {
-            "name": column.name,
-            "kind": kind,
-            "categories": list(categories) if categories else None,
-        }
-        encoder = {"encoder": dict(recipe.encoder)} if kind == TEXT else {}
-        centre = {"centre": recipe.centres[column.name]} if column.name in recipe.centres else {}
+        is_words = column.categories or column.kind in OF_WORDS
+        kind = TEXT if column.kind == TEXT else WORDS if is_words else NUMBERS
+        low, high = column.range or (None, None)
         columns.append(
-            named
-            | {"fill": recipe.fills.get(column.name), "low": low, "high": high}
-            | centre
-            | encoder
+            {"name": column.name, "kind": kind, "categories": list(column.categories) or None}
+            | {"fill": column.fill, "low": low, "high": high}
+            | ({} if column.centre is None else {"centre": column.centre})
+            | ({"encoder": dict(recipe.encoder)} if kind == TEXT else {})
         )
     form: dict[str, Any] = {
         "format": FORMAT,
@@ -99,9 +86,7 @@ def with_ranges(
     no column that fits.
     """
     numbers = [
-        column.name
-        for column in recipe.columns
-        if column.kind == NUMBERS and column.name not in recipe.categories
+        column.name for column in recipe.columns if column.kind == NUMBERS and not column.categories
     ]
     for name, ends in ranges.items():
         if name not in numbers:
@@ -113,18 +98,20 @@ def with_ranges(
             raise DataError(
                 f"the range of column {name!r} must be two numbers, the smaller first; got {ends}."
             )
-    stated = dataclasses.replace(recipe, ranges={**recipe.ranges, **ranges})
+    columns = tuple(
+        dataclasses.replace(column, range=ranges.get(column.name, column.range))
+        for column in recipe.columns
+    )
+    stated = dataclasses.replace(recipe, columns=columns)
     misfits = {} if public is None or not ranges else columns_outside(public, stated)
     if not misfits:
         return stated, []
     said = f"{MISFITS}: {join(misfits.values())}."
-    columns = tuple(column for column in recipe.columns if column.name not in misfits)
-    if not columns:
+    fitting = tuple(column for column in columns if column.name not in misfits)
+    if not fitting:
         raise DataError(f"{said} Convert these columns, or correct their ranges.")
-    fitting = {name: ends for name, ends in stated.ranges.items() if name not in misfits}
-    without = (*recipe.left_out, *misfits)
     return (
-        dataclasses.replace(stated, columns=columns, ranges=fitting, left_out=without),
+        dataclasses.replace(stated, columns=fitting, left_out=(*recipe.left_out, *misfits)),
         [f"{said} Left out; convert these columns, or correct their ranges, to use them."],
     )
 
@@ -158,8 +145,7 @@ def recipe_of(source: str | Path | Mapping[str, Any]) -> Recipe:
 def _read(form: Any) -> Recipe:
     if not isinstance(form, Mapping) or form.get("format") != FORMAT:
         raise ValueError(f"its format must be {FORMAT!r}.")
-    columns, categories, ranges, encoder = [], {}, {}, texts.IDENTITY
-    fills, centres = dict[str, float](), dict[str, float]()
+    columns, encoder = list[Column](), texts.IDENTITY
     for number, column in enumerate(form["columns"]):
         name, kind = column["name"], column["kind"]
         if not isinstance(name, str) or kind not in (NUMBERS, WORDS, TEXT):
@@ -179,23 +165,18 @@ def _read(form: Any) -> Recipe:
                 f"the encoder of the texts in column {name!r} is {encoder}, and {texts.IDENTITY}"
                 " here."
             )
-        columns.append(Column(name, kind, 0))
-        if column.get("categories") is not None:
-            categories[name] = _texts(column["categories"], f"the categories of column {name!r}")
-        low, high, *more = (
+        low, high, fill, centre = (
             _number(column.get(key), f"{key} of column {name!r}")
             for key in ("low", "high", "fill", "centre")
         )
-        for values, value in zip((fills, centres), more, strict=True):
-            if value is not None:
-                values[name] = value
-        if low is not None and high is not None and low < high:
-            ranges[name] = (low, high)
-        elif (low, high) != (None, None):
+        ends = None if low is None or high is None or not low < high else (low, high)
+        if ends is None and (low, high) != (None, None):
             raise ValueError(
                 f"low and high of column {name!r} must be two numbers, the smaller first; got {low}"
                 f" and {high}."
             )
+        categories = _texts(column.get("categories"), f"the categories of column {name!r}")
+        columns.append(Column(name, kind, 0, categories, fill, ends, centre))
     label, person, most = form["label"], form.get("person"), form.get("rows_per_person", 1)
     if not isinstance(label, str) or not isinstance(person, str | None):
         raise ValueError(
@@ -205,11 +186,13 @@ def _read(form: Any) -> Recipe:
         raise ValueError(
             f"rows_per_person must be a whole number from 1 to {MOST_ROWS}; got {most!r}."
         )
-    left_out, names = (
-        _texts(form.get("left_out", ()), "left_out"),
-        [column.name for column in columns],
-    )
-    roles = [*names, *left_out, label, *([person] if person and person not in left_out else [])]
+    left_out = _texts(form.get("left_out"), "left_out")
+    roles = [
+        *(column.name for column in columns),
+        *left_out,
+        label,
+        *([person] if person and person not in left_out else []),
+    ]
     if repeated := sorted(name for name, count in Counter(roles).items() if count > 1):
         raise ValueError(f"each column has one place in it; {join(repeated)} have several.")
     if not columns:
@@ -219,24 +202,13 @@ def _read(form: Any) -> Recipe:
         isinstance(gap, str | int | float) and not isinstance(gap, bool) for gap in gaps
     ):
         raise ValueError(f"gaps must be a list of words and numbers; got {gaps!r}.")
-    classes = _texts(form.get("classes", ()), "classes")
-    return Recipe(
-        label,
-        left_out,
-        categories,
-        fills,
-        ranges,
-        tuple(columns),
-        person,
-        most,
-        classes,
-        tuple(gaps),
-        encoder,
-        centres,
-    )
+    classes = _texts(form.get("classes"), "classes")
+    return Recipe(label, left_out, tuple(columns), person, most, classes, tuple(gaps), encoder)
 
 
 def _texts(values: Any, title: str) -> tuple[str, ...]:
+    if values is None:
+        return ()
     if (
         not isinstance(values, list | tuple)
         or not all(isinstance(value, str) for value in values)

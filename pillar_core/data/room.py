@@ -44,39 +44,33 @@ def memory_limit() -> int:
         return UNKNOWN // 2
 
 
-def limit_to(size: int) -> None:
-    """Has this process read with at most so many bytes more than it takes already; what passes that
-    is a MemoryError (on Linux)."""
-    _LIMITS[:] = [size]
-    _limit_data(size)
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(
-            "1000", encoding="ascii"
-        )  # where memory ends all the same, this process goes first
-
-
 @contextlib.contextmanager
-def limited() -> Iterator[None]:
-    """Around reading a file in this process: where PILLAR_MEMORY is set, it holds for commands and
-    in Python, too.
+def limited(limit: int | None = None, subject: str = "the file") -> Iterator[None]:
+    """Around reading a file in this process: at most so many bytes more than it takes already (on
+    Linux). None: as PILLAR_MEMORY says where it is set, for commands and in Python, too.
 
-    Raises SettingError: it is no size. DataError: the file takes more.
+    Raises SettingError: it is no size. DataError: the file, which is called `subject`, takes more.
     """
-    if _LIMITS or not os.environ.get(VARIABLE):
-        yield
-        return
-    import pandas  # noqa: F401  # what it takes itself is none of the file's
+    if limit is None:
+        if _LIMITS or not os.environ.get(VARIABLE):
+            yield
+            return
+        import pandas  # noqa: F401  # what it takes itself is none of the file's
 
-    limit = memory_limit()
+        limit = memory_limit()
+    else:
+        _LIMITS[:] = [limit]
+        with contextlib.suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text(
+                "1000", encoding="ascii"
+            )  # where memory ends all the same, this process goes first
     undo = _limit_data(limit)
     try:
         yield
     except (MemoryError, RuntimeError) as error:
         if not memory_ran_out(error):
             raise
-        raise DataError(
-            f"the file takes more memory than that; {limit_text(limit)} {WAY_ON}"
-        ) from error
+        raise refusal(f"{subject} takes more memory than that", limit) from error
     finally:
         undo()
 
@@ -108,14 +102,14 @@ def check_memory(subject: str, size: int, limit: int | None = None) -> None:
         _LIMITS[0] if _LIMITS else memory_limit() if os.environ.get(VARIABLE) else size
     )
     if size > limit:
-        raise DataError(f"{subject} {_size_text(size)} of memory; {limit_text(limit)} {WAY_ON}")
+        raise refusal(f"{subject} {_size_text(size)} of memory", limit)
 
 
-def limit_text(limit: int) -> str:
-    """The limit, in a sentence."""
-    return (
-        f"reading may take at most {_size_text(limit)} ({VARIABLE}, or in the app half of what is"
-        " free)."
+def refusal(problem: str, limit: int) -> DataError:
+    """What is raised where reading met this limit."""
+    return DataError(
+        f"{problem}; reading may take at most {_size_text(limit)} ({VARIABLE}, or in the app half"
+        f" of what is free). {WAY_ON}"
     )
 
 

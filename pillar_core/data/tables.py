@@ -83,7 +83,8 @@ def label_column(frame: pd.DataFrame, label: str | None = None) -> str:
 def label_notes(label: str) -> list[str]:
     """Why a column of labels was taken that nobody named, where its name does not say it."""
     why = (
-        f"Label: {label}, the only column of words. Name another by label=, --label or on the page."
+        f"Label: {label}, the only column of words. You can name another (label=, --label, or on"
+        " the page)."
     )
     return [] if label.strip().lower() in LABEL_NAMES else [why]
 

@@ -279,17 +279,14 @@ def _card(key: str) -> Upload | None:
     if content is None:
         return None
     try:
-        written: dict[str, Any] = {"apart_from": (), "names": ()} | json.loads(content)
-        facts = {
-            field.name: written[field.name]
-            for field in dataclasses.fields(Upload)
-            if field.name in written
+        facts: dict[str, Any] = {
+            name: tuple(fact) if isinstance(fact, list) else fact
+            for name, fact in json.loads(content).items()
+            if name in Upload.__dataclass_fields__
         }
-        lists = {name: tuple(facts[name]) for name in ("shape", "notes", "apart_from", "names")}
-        card_ = Upload(**facts | {"name": PREFIX + key} | lists)
-    except (ValueError, TypeError, KeyError):
+        return Upload(**facts | {"name": PREFIX + key})
+    except (ValueError, TypeError, AttributeError):
         return None
-    return card_
 
 
 def _write(card_: Upload) -> None:

@@ -54,14 +54,14 @@ def curves_of(classifier: Classifier | None, columns: ColumnMap | None, form: Fo
     for column in recipe.columns:
         start = stop
         stop += encoding.width(recipe, of=column)
-        if words := recipe.categories.get(column.name):
+        if words := column.categories:
             is_its = (columns.kept >= start) & (columns.kept < stop)
             curve: Form = {"name": column.name, "categories": list(words)}
             levels = np.eye(len(words))
             made = np.flatnonzero(is_its)
         elif column.kind != encoding.TEXT:
-            low, high = recipe.ranges.get(column.name, (0.0, 1.0))
-            zero = low if column.name in recipe.ranges else recipe.centres.get(column.name, 0.0)
+            low, high = column.range or (0.0, 1.0)
+            zero = low if column.range else column.centre or 0.0
             steps = columns.steps[is_its := columns.cut == start]
             written = [_in_few_digits(step, zero, high - low) for step in steps]
             curve = {"name": column.name, "steps": written}

@@ -371,29 +371,31 @@ def account_of(data: FeatureSet | Dataset, name: str = "") -> Account:
     )
 
 
-def forget_data(name: str) -> int:
+def forget_data(name: str, rows: FeatureSet | Dataset | None = None) -> int:
     """Removes rows that were brought from this machine's cache, with every backbone's features of
     their images or texts, the hashes by which sums find single rows, and all else that was made
-    from them; records of runs and receipts hold no rows and stay. How many entries went, features
-    and hashes aside."""
-    data = uploads.load(name) if is_known(name) else None
-    if data is not None:
-        extraction.forget(data)
-        _forget_hashes(data)
-    return uploads.forget(name)
+    from them; records of runs and receipts hold no rows and stay. How many entries went. rows: of
+    the file `name`, which stays.
+
+    Raises StoreError: neither rows nor the name of a kept set.
+    """
+    data = uploads.load(name) if rows is None and is_known(name) else rows
+    count = 0 if data is None else extraction.forget(data) + _forget_hashes(data)
+    return count + uploads.forget(name if rows is None else uploads.name_of(rows))
 
 
-def _forget_hashes(data: FeatureSet | Dataset) -> None:
+def _forget_hashes(data: FeatureSet | Dataset) -> int:
+    """How many entries went that trainings and answers left of these rows."""
     kept, trained = store.default(), fingerprint(data.x_train)
     mine = np.concatenate([hashes_of(x) for x in (data.x_train, data.x_test) if x is not None])
     _ANSWERS.difference_update(mine.tolist())
+    gone = kept.keys("arrays", prefix=_ROWS + trained)
     for name in kept.keys("arrays", prefix=_ANSWERED):
         if (all_ := _kept_hashes(name)) is not None and _are_shared(mine, all_):
             if len(others := np.setdiff1d(all_, mine)):  # other rows stay answered
                 kept.put_arrays(_ANSWERED + fingerprint(others), rows=others)
-            kept.delete("arrays", name)
-    for name in kept.keys("arrays", prefix=_ROWS + trained):
-        kept.delete("arrays", name)
+            gone.append(name)
+    return sum(kept.delete("arrays", name) for name in gone)
 
 
 def note_answers(x: Array) -> None:

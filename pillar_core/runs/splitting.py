@@ -22,7 +22,7 @@ from pillar_core.data import (
 from pillar_core.data.encoding import misfits
 from pillar_core.data.images.decoding import resize
 from pillar_core.data.partition import without_drawn_test
-from pillar_core.data.persons import persons_of
+from pillar_core.data.persons import are_apart, persons_of
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
@@ -215,9 +215,9 @@ def layout_of(features: FeatureSet) -> Layout:
     for column in recipe.columns:
         start = stop
         stop += encoding.width(recipe, of=column)
-        is_kept[start:stop] = column.kind == encoding.TEXT or column.name in recipe.categories
-        is_ranged[start:stop] = column.name in recipe.ranges
-        low, high = recipe.ranges.get(column.name, (-1.0, 0.0))
+        is_kept[start:stop] = column.kind == encoding.TEXT or bool(column.categories)
+        is_ranged[start:stop] = column.range is not None
+        low, high = column.range or (-1.0, 0.0)
         crowds_low[start:stop] = 0 <= low <= high / CROWDED
     return Layout(is_kept, is_ranged, crowds_low)
 
@@ -329,13 +329,7 @@ def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, 
 
     Raises DataError: columns that the public rows lack, by name; persons who have rows in both.
     """
-    mine, theirs = (each.persons and each.persons.named for each in (private, public))
-    if mine and theirs:
-        if both := mine & theirs:
-            raise DataError(
-                f"{len(both):,} persons have public and private rows, by their names: take them out"
-                " of the public set."
-            )
+    if public.persons is not None and are_apart(private, public.persons.named):
         apart_from = (*public.apart_from, private.fingerprint)
         public = dataclasses.replace(public, apart_from=apart_from)
     public, notes = matching.by_name(without_drawn_test(public), private)
@@ -381,5 +375,5 @@ def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
     raise DataError(
         f"{shared} are, bit by bit, private rows (train rows {shared.first}), more than chance"
         " explains. Remove them from the public set, or copies from the file where a share of it"
-        " is public. To study them all the same: allow_overlap=True, --allow-overlap."
+        " is public (to study them all the same: allow_overlap=True, --allow-overlap)."
     )

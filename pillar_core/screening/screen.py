@@ -167,8 +167,8 @@ def refuse_overlap(
             raise DataError(
                 f"{shared} of the set {uploads.title_of(name)!r} are, bit by bit, private rows"
                 f" (private rows {shared.first}): its distance would be too small and the rows are"
-                " not public. Remove them. To study them all the same: allow_overlap=True,"
-                " --allow-overlap."
+                " not public. Remove them (to study them all the same: allow_overlap=True,"
+                " --allow-overlap)."
             )
 
 

@@ -173,14 +173,18 @@ def what_lacks(split: SemiPrivateSplit, use: PublicUse) -> tuple[str, str]:
     if (needs_labels or use is PublicUse.UNLABELLED) and not len(split.public_x):
         return (
             "needs public rows",
-            "split with public_fraction (--public-fraction), public_per_class or public",
+            "take a share of the rows as public, or another set (public_fraction=, public=,"
+            " --public-fraction, --public)",
         )
     if use is PublicUse.LABELLED and split.public_y is None:
         return "needs labelled public rows of the same classes", "choose an unlabelled method"
     if needs_labels and split.public_y is None and split.other_y is None:
         return "needs labelled public rows", "choose an unlabelled method"
     if use is PublicUse.TEXT and split.text_embeddings is None:
-        return "needs text embeddings of the class names", "pass text_embeddings to split"
+        return (
+            "needs text embeddings of the class names",
+            "give them (text_embeddings=, --text-embeddings)",
+        )
     return "", ""
 
 

@@ -230,21 +230,6 @@ def test_files_that_look_wrong_raise_questions_and_private_rows_cannot_be_the_pu
     assert linked(app)["data"] == "digits"
 
 
-def test_images_on_answer_pass_the_backbone_without_leaving_the_page(start):
-    app = start("answer", epsilon="1")
-    send(app, "upload", {"x-rays.npz": npz_of_squares()})
-    send(app, "upload-candidates", {"near.npz": npz_of_squares(side=12, n=60)})
-    press(app, "use-upload")
-    assert re.search("(?i)expect|no useful prediction", words(app))
-    fill(app, "extract-backbone", "efficientnet_lite0")
-    press(app, "use-backbone")
-    assert not app.error
-    said = words(app)
-    assert "Features through EfficientNet-Lite0" in said
-    assert "300 images" in said or "images" in said
-    assert "### Use" not in said
-
-
 def test_large_images_pass_the_network_that_comes_along_unless_pixels_are_asked_for(start):
     app = start("answer", epsilon="1")
     send(app, "upload", {"scans.npz": npz_of_squares(side=112, n=60)})
@@ -282,6 +267,7 @@ def of_visits(
 def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start):
     app = of_visits(start)
     assert understood(app)["Role"].to_dict() == {"patient": "person", "a": "use", "label": "label"}
+    assert understood(app)["Looks like"]["patient"] == "words", "a role takes nothing from sight"
     said = words(app)
     assert "180 rows of 60 persons" in said
     choose(app, "upload-public", 0)
@@ -400,7 +386,8 @@ def test_persons_of_a_public_file_that_comes_later_are_compared_with_the_kept_on
     send(app, "upload-candidates", {"later.csv": "\n".join(["patient,a,label", *rows])})
     said = words(app)
     assert "was not compared" not in said
-    assert ("have public and private rows. Bring both" in said) == (prefix == "P")
+    assert ("have public and private rows, by their names" in said) == (prefix == "P")
+    assert "--public" not in said, "a page names no option of a command"
     if prefix == "x":
         press(app, "use-public")
         public = uploads.load(linked(app)["public"])

@@ -191,7 +191,7 @@ def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers 
     names = [str(name) for name in frame.columns if name != split_column(frame)]
     key, said = _said_of(names)
     roles, columns = _roles(private, frame, said)
-    gaps = {column.name: column.gaps for column in columns}
+    own = {column.name: column for column in columns}
     known, place, is_plain, problems = None, st.container(), False, list[str]()
     try:
         label, person, text = (_sole(roles, role) for role in (LABEL, PERSON, TEXT))
@@ -219,8 +219,9 @@ def ask(answers: Answers, share: float | None, *, is_answered: bool) -> Answers 
             )
     except DataError as error:
         problems += error.problems
+    seen = own | {column.name: column for column in columns}
     looks = {
-        column.name: _looks(column, gaps.get(column.name, column.gaps), known) for column in columns
+        name: _looks(column, own.get(name, column).gaps, known) for name, column in seen.items()
     }
     for column in columns:
         is_out = column.kind in _UNUSUAL or looks[column.name] == _ABSENT
@@ -261,12 +262,12 @@ def ask_arrays(shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, str] | None:
 
 def list_lines(problems: Sequence[str]) -> None:
     """Line by line."""
-    st.markdown("\n".join(f"- {plain.text(problem)}" for problem in problems))
+    st.markdown("\n".join(f"- {plain.message(problem)}" for problem in problems))
 
 
 def list_notes(notes: Sequence[str]) -> None:
     """What was decided while a file was read, in small letters, line by line."""
-    st.caption("  \n".join(map(plain.text, dict.fromkeys(notes))))
+    st.caption("  \n".join(map(plain.message, dict.fromkeys(notes))))
 
 
 def _said_of(names: list[str]) -> tuple[str, dict[str, Mapping[str, Any]]]:
@@ -443,33 +444,26 @@ def _recipe_of(
             )
     if problems:
         raise DataError(*problems)
-    learnt = (
-        Recipe(recipe.label, tuple(left_out), columns=used)
-        if known is None
-        else encoding.learn_recipe(known, used, label=recipe.label, left_out=[*left_out])
-    )
-    categories, fills = dict(learnt.categories), dict(learnt.fills)
-    ranges: dict[str, Any] = {}
-    for column in used:
+    learnt = encoding.learn_recipe(known, used, label=recipe.label, left_out=[*left_out])
+    answered, ranges = list[Column](), dict[str, Any]()
+    for column in learnt.columns:
         holds, fill = said[column.name].get(HOLDS) or "", said[column.name].get(FILL)
         words = tuple(dict.fromkeys(filter(None, map(str.strip, holds.split(",")))))
         if words and column.kind in encoding.OF_WORDS:
-            categories[column.name] = words
+            column = dataclasses.replace(column, categories=words)
         elif words and column.kind == encoding.NUMBERS:
             ranges[column.name] = tuple(_numbers(holds))
-        if fill is not None:
-            fills[column.name] = float(fill)
+        answered.append(column if fill is None else dataclasses.replace(column, fill=float(fill)))
     learnt = dataclasses.replace(
         learnt,
-        categories=categories,
-        fills=fills,
+        columns=tuple(answered),
         person=recipe.person,
         rows_per_person=recipe.rows_per_person,
     )
     learnt, notes = recipes.with_ranges(learnt, ranges, known)
-    if problems := encoding.problems_of(used, learnt, is_scaled=known is not None):
+    if problems := encoding.problems_of(learnt.columns, is_scaled=known is not None):
         raise DataError(*problems)
-    if categories:
+    if categories := [column.name for column in learnt.columns if column.categories]:
         notes = [f"Columns of words that become categories: {join(categories)}.", *notes]
     list_notes(notes)
     return learnt

@@ -215,11 +215,17 @@ def load_candidate(source: str | Path) -> Dataset:
     try:
         return read_images(source)
     except DataError as refusal:
-        is_npz, name = str(source).lower().endswith(".npz"), Path(source).stem
-        rows = _npz_images(source, name) if is_npz else _loose_images(source, name)
-        if rows is None:
+        name = Path(source).stem
+        if str(source).lower().endswith(".npz"):
+            npz = read_npz(open_source(source))
+            _check_shape(npz.x_train, "x_train")
+            rows = Dataset(name, _tidy(npz.x_train), None, title=name, persons=npz.persons)
+        elif (loose := _loose_images(source, name)) is not None:
+            rows = loose
+        else:
             raise refusal
-    return dataclasses.replace(rows, notes=notes_on(rows), caveats=())
+    notes = ("Taken without labels.", *notes_on(rows))
+    return dataclasses.replace(rows, notes=notes, caveats=())
 
 
 def load_unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, tuple[str, ...]]:
@@ -245,17 +251,6 @@ def load_unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, t
     return decoded.rows[0], notes if shape is None else ()
 
 
-def _npz_images(source: str | Path, name: str) -> Dataset | None:
-    try:
-        rows = read_npz(open_source(source))
-        _check_shape(rows.x_train, "x_train")
-    except DataError:
-        return None
-    notes = ("Taken without labels.",)
-    x_train = _tidy(rows.x_train)
-    return Dataset(name, x_train, None, title=name, notes=notes, persons=rows.persons)
-
-
 def _loose_images(source: str | Path, name: str) -> Dataset | None:
     """Every readable image of a folder or zip, wherever it lies."""
     with folders.listing(source, filename=str(source)) as members:
@@ -272,5 +267,4 @@ def _loose_images(source: str | Path, name: str) -> Dataset | None:
     if broken:
         names = join([member.path for member in broken])
         notes += (f"{len(broken)} files do not decode and were skipped: {names}.",)
-    notes = ("Taken without labels.", *notes)
     return Dataset(name, rows, None, title=name, notes=notes, caveats=caveats)

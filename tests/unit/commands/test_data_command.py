@@ -3,11 +3,14 @@ throughout."""
 
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import pillar_core as pc
 from pillar_core import store
 from pillar_core.data import DATASETS, uploads
+from pillar_core.runs.receipts import account_of, training_on
 from unit.image_files import pictures, written
 from users import output_of
 
@@ -61,6 +64,26 @@ def test_rows_that_a_command_kept_for_its_workers_are_forgotten_by_name():
     assert uploads.is_here(name)
     assert "deleted from the cache: 2 entries" in output_of(f"data {name} --forget").out
     assert not uploads.is_here(name)
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz"])
+def test_what_a_training_left_of_a_files_rows_is_forgotten_with_the_file_in_its_place(
+    tmp_path, ending
+):
+    """The hashes by which sums find single rows stayed for ever: the file was no data set."""
+    path, rows = tmp_path / f"ward.{ending}", pc.load_dataset("breast_cancer")
+    if ending == "npz":
+        np.savez(path, x_train=rows.x_train, y_train=rows.y_train)
+    else:
+        pd.DataFrame(rows.x_train).assign(sick=rows.y_train).to_csv(path, index=False)
+    label = "--label sick" * (ending == "csv")
+    split = pc.split(pc.load_features(path, label="sick" if label else None))
+    training = training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one"))
+    account_of(split.features).keep(training)
+    assert store.default().ls("arrays")
+    assert "deleted from the cache: 1 entries" in output_of(f"data {path} --forget {label}").out
+    assert not store.default().ls("arrays")
+    assert path.exists()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from sklearn.utils import Bunch
 
 import pillar_core as pc
 from pillar_core.data import frames, reading
-from pillar_core.errors import DataError
 from unit.image_files import all_rows, sizes
 from users import is_noted, refuses
 
@@ -128,12 +127,6 @@ def test_numbers_of_a_hub_set_keep_their_names_and_lists_become_columns():
     )
     assert features.names == ("age", "embedding[0]", "embedding[1]", "embedding[2]")
     np.testing.assert_array_equal(features.x_train[:, 1:], X)
-    with pytest.raises(DataError, match="lists of several lengths"):
-        pc.load_features(
-            datasets.Dataset.from_dict(
-                {"x": [[1.0] * (1 + row % 2) for row in range(40)], "label": Y.tolist()}
-            )
-        )
 
 
 def test_a_npz_may_name_its_columns_and_public_ones_are_matched_by_them(tmp_path):

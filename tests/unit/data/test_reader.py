@@ -117,8 +117,6 @@ def test_a_memory_that_is_set_holds_for_a_command_too(tmp_path, monkeypatch):
     assert len(np.ones(2**25)) == 2**25, "what computes has no limit"
     (tmp_path / "short.csv").write_bytes(b"a,label\n" + b"1,x\n0,y\n" * 20)
     assert len(read(tmp_path / "short.csv").x_train) == 32
-    monkeypatch.setenv("PILLAR_MEMORY", "much")
-    raises(SettingError, "PILLAR_MEMORY must be a size above 0", read, tmp_path / "short.csv")
 
 
 def test_memory_is_half_of_what_is_free_or_as_set(monkeypatch):

@@ -20,10 +20,10 @@ from users import is_noted, output_of, raises, refuses, run_command
 RECIPE = Recipe(
     "sick",
     ("note",),
-    {"sex": ("female", "male")},
-    {"age": 50.0},
-    {"age": (0.0, 120.0)},
-    (Column("age", NUMBERS, 0), Column("sex", WORDS, 0)),
+    (
+        Column("age", NUMBERS, fill=50.0, range=(0.0, 120.0)),
+        Column("sex", WORDS, categories=("female", "male")),
+    ),
     "patient",
     2,
     ("no", "yes"),

@@ -328,7 +328,7 @@ def test_a_text_is_recognised_left_out_unless_asked_for_and_never_categories():
     assert pc.load_features(frame, label="queue", public=tickets(50, 1)).names == ("age",)
     two = frame.assign(again=frame["message"] + "!")
     columns = encoding.columns_of(two, "queue")
-    assert "join them" in encoding.problems_of(columns, encoding.Recipe("queue"), is_scaled=True)[0]
+    assert "join them" in encoding.problems_of(columns, is_scaled=True)[0]
     refuses("no column 'none'", pc.load_features, frame, label="queue", text="none")
 
 

@@ -151,7 +151,7 @@ def test_python_declares_the_rows_of_a_tables_persons_as_the_command_does(tmp_pa
         assert data.persons.most == pc.split(data).rows_per_person == 3
         assert len(data.x_train) + len(data.x_test) == 45
     once = pc.load_features(table, label="label", person="whose")
-    raises(SettingError, "rows_per_person=…", pc.split, once, rows_per_person=3)
+    raises(SettingError, "rows_per_person=", pc.split, once, rows_per_person=3)
     for rows, most, roles in (
         (table, 3, {"label": "label"}),
         ((x, table["label"]), 3, {}),
@@ -176,7 +176,7 @@ def test_who_has_public_rows_is_found_in_either_order(own_cache):
     alone = pc.load_features(table, **read)
     kept = uploads.load(uploads.keep(alone))
     for private in (alone, kept):
-        refuses("40 persons of column 'whose' have public", pc.split, private, public=both)
+        refuses("40 persons have public and private", pc.split, private, public=both)
         assert pc.split(private, public=others).is_apart
     saved = unpack({name: rows for name, rows in pack(kept).items() if name != NAMED})
     assert not pc.split(saved, public=both).is_apart, "nobody can tell, and the statement says so"
