@@ -382,7 +382,17 @@ def _count(event: DpEvent | Sequence[DpEvent], times: int, counts: dict[DpEvent,
             for part in event.events:
                 _count(part, times, counts)
         case SelfComposedDpEvent():
-            _count(event.event, times * event.count, counts)
+            count = event.count
+            if not (count >= 0 and count == int(count)):
+                raise SettingError(
+                    f"an event's count must be a whole number of at least 0; got {count!r}."
+                )
+            if count:
+                _count(event.event, times * int(count), counts)
+        case PoissonSampledDpEvent(sampling_probability=0):
+            return
+        case PoissonSampledDpEvent(sampling_probability=1):
+            _count(event.event, times, counts)
         case list() | tuple():
             for part in event:
                 _count(part, times, counts)

@@ -21,6 +21,21 @@ def cost_of(
     return accounting.epsilon(event, delta=delta, relation=relation, accountant=accountant)
 
 
+def steps_of(noise: float, q: float = 1.0, steps: int = 1) -> DpEvent:
+    """Gaussian steps on Poisson samples."""
+    return accounting.gaussian_run(noise, sampling_probability=q, steps=steps)
+
+
+def cost_of_steps(noise: float, q: float = 1.0, steps: int = 1, **asked: Any) -> EpsilonBounds:
+    """Their ε."""
+    return accounting.epsilon_of_gaussian(noise, sampling_probability=q, steps=steps, **asked)
+
+
+def noise_of_steps(epsilon: float, q: float = 1.0, steps: int = 1, **asked: Any) -> float:
+    """The noise with which they stay within ε."""
+    return accounting.noise_multiplier(epsilon, sampling_probability=q, steps=steps, **asked)
+
+
 def checked(**given: Any) -> RunCheck:
     """What `pc.check_run` says; numbers that are not given stand in the script."""
     return pc.check_run(**{"n": None, "batch_size": None, "delta": None, **given})

@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 from pillar_core import checks
 from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant
 from pillar_core.accounting.auto import resolve_bound
-from pillar_core.accounting.elementary import ElementaryEvents, Kind, read
+from pillar_core.accounting.elementary import ElementaryEvents, ElementaryRelease, Kind, read
 from pillar_core.accounting.gaussian_dp import mu_of
 from pillar_core.accounting.gaussian_runs import SAMPLING_PROBABILITY, gaussian_run
 from pillar_core.arrays import Array
@@ -22,7 +22,6 @@ from pillar_core.errors import SettingError
 from pillar_core.ledger import DpEvent
 from pillar_core.numerics import smallest_passing
 from pillar_core.params import CHANCE, COUNT
-from pillar_core.types import NeighboringRelation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,22 +101,15 @@ def trade_off(
     bound elsewhere. Raises UnsupportedError where no accountant bounds this event, or the one named
     does not.
     """
-    events = read(event, NeighboringRelation.of(relation))
+    events = read(event, relation)
     checks.one_of(ACCOUNTANTS, accountant=accountant)
-    releases = events.releases
     if events.is_non_private:
         return TradeOff("gaussian", mu=math.inf)
-    if not events.unsupported and all(release.is_full_gaussian for release in releases):
+    if events.is_full_gaussian:
         return TradeOff("gaussian", mu=events.gaussian_mu)
-    if (
-        not events.unsupported
-        and len(releases) == 1
-        and releases[0].kind in (Kind.PURE, Kind.EXPONENTIAL)
-        and releases[0].count == 1
-    ):
-        only = releases[0]
-        if only.delta == 0 and only.sampling_probability == 1:
-            return TradeOff("pure", epsilon=only.loss)
+    match events.releases, events.unsupported:
+        case (ElementaryRelease(Kind.PURE | Kind.EXPONENTIAL, loss, 1, 1.0, 0.0),), ():
+            return TradeOff("pure", epsilon=loss)
     epsilons, deltas = profile(event, relation=relation, accountant=accountant)
     return TradeOff("profile", epsilons=tuple(epsilons.tolist()), deltas=tuple(deltas.tolist()))
 
@@ -265,16 +257,17 @@ def odds(
     )
     accused = (
         f"An attacker who wrongly accuses at most 1 in {1 / false_positive_rate:,.0f} people who"
-        " were not used "
+        f" were not used finds at most {_one_in(tpr)} of those who were."
     )
-    accused += f"finds at most {_one_in(tpr)} of those who were."
     listed = (
         f"Picking a person's record from {candidates:,} equally likely ones succeeds at most"
-        f" {_one_in(picked)} times; "
+        f" {_one_in(picked)} times; blind, 1 in {candidates:,}."
     )
-    listed += f"blind, 1 in {candidates:,}."
-    accusation = Odds("accusation", tpr, false_positive_rate, accused)
-    return Odds("bet", bet, 0.5, bets), accusation, Odds("pick", picked, 1 / candidates, listed)
+    return (
+        Odds("bet", bet, 0.5, bets),
+        Odds("accusation", tpr, false_positive_rate, accused),
+        Odds("pick", picked, 1 / candidates, listed),
+    )
 
 
 def _per(chance: float, total: int) -> str:
@@ -305,11 +298,12 @@ def profile(
     arrays for ε = inf. Raises UnsupportedError where the accountant gives no bound, or none for
     this event.
     """
-    neighbours = NeighboringRelation.of(relation)
-    chosen = resolve_bound(event, relation=neighbours, accountant=accountant)
-    events = read(event, neighbours)
-    if events.is_empty or events.is_non_private:
-        return (np.zeros(1), np.zeros(1)) if events.is_empty else (np.empty(0), np.empty(0))
+    chosen = resolve_bound(event, relation=relation, accountant=accountant)
+    events = read(event, relation)
+    if events.is_empty:
+        return np.zeros(1), np.zeros(1)
+    if events.is_non_private:
+        return np.empty(0), np.empty(0)
     if chosen.profile is not None and not chosen.refusal(events):
         epsilons, deltas = chosen.profile(events, _deltas)
     else:

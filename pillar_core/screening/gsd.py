@@ -20,8 +20,8 @@ from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.params import Param
-from pillar_core.screening.batches import chosen_rows, random_labels, require_images
-from pillar_core.screening.models import Chunks, GradientModel, Start, model_of
+from pillar_core.screening.batches import Start, chosen_rows, random_labels, require_images
+from pillar_core.screening.models import Chunks, GradientModel, model_of
 from pillar_core.types import Dataset
 
 K = Param(
