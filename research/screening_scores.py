@@ -206,7 +206,7 @@ def _seen(rows: Array, labels: Array) -> tuple[Array, Array]:
         basis = (
             Side(Dataset("images", images, labels), model_of("probe"), len(images), 0)
             .gradients()
-            .directions(16)
+            .directions(16, len(images))
             .basis
         )
         _KEPT[key] = basis, rivals.embedding(images, labels, Start())

@@ -7,7 +7,9 @@ import pillar_core as pc
 from pillar_core import accounting
 from pillar_core.ledger import DpEvent
 from pillar_core.studies.check import RunCheck, read_script
-from pillar_core.types import EpsilonBounds
+from pillar_core.types import EpsilonBounds, NeighboringRelation
+
+ADD, REPLACE = NeighboringRelation
 
 
 def cost_of(

@@ -118,15 +118,9 @@ class ElementaryEvents:
     @property
     def key(self) -> str:
         """Content hash: equal spending hashes equal however the event was written."""
-        parts = [
-            (release.kind, release.loss, release.count, release.sampling_probability, release.delta)
-            for release in self.releases
-        ]
-        return fingerprint(
-            self.relation,
-            parts,
-            [(repr(event), count) for event, count in self.unsupported],
-        )
+        parts = [dataclasses.astuple(release) for release in self.releases]
+        others = [(repr(event), count) for event, count in self.unsupported]
+        return fingerprint(self.relation, parts, others)
 
 
 def read(event: DpEvent, relation: str) -> ElementaryEvents:

@@ -201,9 +201,11 @@ def noise_for_risk(
     share of even bets on membership that the model turns from wrong to right (1/N for "1 guess in
     N"). Raises SettingError for a `most` that blind guessing exceeds.
     """
-    checks.within(false_positive_rate=(false_positive_rate, CHANCE), most=(most, CHANCE))
     checks.within(
-        sampling_probability=(sampling_probability, SAMPLING_PROBABILITY), steps=(steps, COUNT)
+        false_positive_rate=(false_positive_rate, CHANCE),
+        most=(most, CHANCE),
+        sampling_probability=(sampling_probability, SAMPLING_PROBABILITY),
+        steps=(steps, COUNT),
     )
     least, top = (0.0, 0.5) if false_positive_rate is None else (false_positive_rate, 1.0)
     if not least < most < top:

@@ -11,7 +11,6 @@ from pillar_core.commands import options as shared
 from pillar_core.commands.options import Commands, option
 from pillar_core.data import uploads
 from pillar_core.errors import SettingError
-from pillar_core.numerics import round_up
 from pillar_core.runs.receipts import account_of
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import is_known
@@ -64,13 +63,7 @@ def command(options: argparse.Namespace) -> int:
     table, lines = view(options, split)
     if options.output:
         write_csv(table, options.output)
-    print(
-        lines.to_string(
-            index=False,
-            float_format=lambda value: f"{value:.4g}",
-            formatters={"epsilon_upper": round_up},
-        )
-    )
+    shared.print_table(lines)
     return 1 if (lines["error_message"] != "").any() else 0
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pandas as pd
+
 from pillar_core import params, texts
 from pillar_core.arrays import Json
 from pillar_core.backbones.cards import fit_of
@@ -19,6 +21,7 @@ from pillar_core.data.raw import Roles
 from pillar_core.errors import SettingError
 from pillar_core.methods import METHODS
 from pillar_core.metrics import FIGURES
+from pillar_core.numerics import round_up
 from pillar_core.params import Param
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import (
@@ -173,6 +176,17 @@ def add_budget_options(group: Group, *, has_accountant: bool = True) -> None:
 def print_form(form: Mapping[str, Json]) -> None:
     """Prints a result as JSON."""
     print(json.dumps(form, indent=2, ensure_ascii=False))
+
+
+def print_table(table: pd.DataFrame) -> None:
+    """Prints it with four digits, and upper ends of ε rounded up."""
+    print(
+        table.to_string(
+            index=False,
+            float_format=lambda value: f"{value:.4g}",
+            formatters={"epsilon_upper": round_up},
+        )
+    )
 
 
 def printable(text: object) -> str:

@@ -18,6 +18,7 @@ from pillar_core.commands.options import (
     flag,
     is_table_file,
     option,
+    print_table,
     printer,
     private_of,
     public_of,
@@ -26,7 +27,6 @@ from pillar_core.commands.options import (
 )
 from pillar_core.data import uploads
 from pillar_core.data.wording import join
-from pillar_core.numerics import round_up
 from pillar_core.runs.receipts import Ranking, Training, account_of
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import match_private
@@ -118,13 +118,7 @@ def command(options: argparse.Namespace) -> int:
         *(note for data in (private, *public.values()) for note in data.notes),
         _provenance(table, options),
     ]
-    print(
-        table.drop(columns=["provenance"]).to_string(
-            index=False,
-            float_format=lambda value: f"{value:.4g}",
-            formatters={"epsilon_upper": round_up},
-        )
-    )
+    print_table(table.drop(columns=["provenance"]))
     for note in [*_verdicts(table), *notes]:
         print(f"note: {note}", file=sys.stderr)
     if options.output:

@@ -220,9 +220,12 @@ def over_training(
     rows.
     """
     checks.within(
-        k=(k, K), n_examples=(n_examples, N_EXAMPLES), steps=(steps, STEPS), looks=(looks, LOOKS)
+        k=(k, K),
+        n_examples=(n_examples, N_EXAMPLES),
+        steps=(steps, STEPS),
+        looks=(looks, LOOKS),
+        learning_rate=(learning_rate, RATE),
     )
-    checks.within(learning_rate=(learning_rate, RATE))
     chosen = model_of(model)
     require_one_width([private, *public.values()], chosen)
     if private.y_train is None:

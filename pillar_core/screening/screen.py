@@ -63,8 +63,13 @@ def screen(
     >>> table[["public", "score", "rank"]].to_dict("records")
     [{'public': 'drawn', 'score': 'gsd', 'rank': 1}]
     """
-    checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES), repeats=(repeats, REPEATS))
-    checks.within(seed=(seed, params.SEED), delta=(delta, params.DELTA))
+    checks.within(
+        k=(k, K),
+        n_examples=(n_examples, N_EXAMPLES),
+        repeats=(repeats, REPEATS),
+        seed=(seed, params.SEED),
+        delta=(delta, params.DELTA),
+    )
     if epsilon is not None and not allow_overlap:
         refuse_private(private, public)
     if class_signal.NAME in scores:

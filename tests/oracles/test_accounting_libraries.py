@@ -14,16 +14,13 @@ from dp_accounting.privacy_accountant import NeighboringRelation as Library
 from prv_accountant import PoissonSubsampledGaussianMechanism, PRVAccountant
 from scipy import optimize, special, stats
 
-from costs import cost_of, cost_of_steps, noise_of_steps, steps_of
+from costs import ADD, REPLACE, cost_of, cost_of_steps, noise_of_steps, steps_of
 from pillar_core import accounting, events, ledger
 from pillar_core.accounting import rdp as renyi
 from pillar_core.accounting.elementary import read
 from pillar_core.accounting.loss import GaussianPair
 from pillar_core.accounting.pillar import direction_bounds
-from pillar_core.types import NeighboringRelation
 
-ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
-REPLACE = NeighboringRelation.REPLACE_ONE
 PAPER_Q = 1024 / 45000
 
 
@@ -226,7 +223,6 @@ def test_calibration_lies_within_one_percent_of_dp_accounting(steps, epsilon):
     assert pld_epsilon(ours, PAPER_Q, steps, 1e-5, ADD, 2e-5) <= epsilon * (1 + 2e-4)
 
 
-ADDED, REPLACED = "add_or_remove_one", "replace_one"
 QUADRATURE = 1e-6
 
 
@@ -306,7 +302,7 @@ def exact_epsilon(delta_at, delta):
 
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize(
-    ("relation", "directions"), [(ADDED, ("remove", "add")), (REPLACED, ("replace",))]
+    ("relation", "directions"), [(ADD, ("remove", "add")), (REPLACE, ("replace",))]
 )
 @pytest.mark.parametrize(
     ("sigma", "q", "delta"),
@@ -350,7 +346,7 @@ def test_pure_releases_compose_as_binomials(times, each, delta):
 
     exact = exact_epsilon(delta_at, delta) if times * each < 59 else None
     event = ledger.repeat(events.PureEvent(each, each), times)
-    bounds = cost_of(event, "pillar", delta=delta, relation=REPLACED)
+    bounds = cost_of(event, "pillar", delta=delta, relation=REPLACE)
     assert bounds.upper <= times * each * (1 + 1e-12)
     if exact is not None:
         assert_brackets(bounds, exact)
@@ -363,7 +359,7 @@ def test_one_laplace_release_has_its_closed_form():
         exact = epsilon_zero + 2 * math.log1p(-delta)
         assert_brackets(bounds, exact, slack=1e-12, above=1.002)
         replaced = cost_of(
-            events.LaplaceDpEvent(2 / epsilon_zero), "pillar", delta=delta, relation=REPLACED
+            events.LaplaceDpEvent(2 / epsilon_zero), "pillar", delta=delta, relation=REPLACE
         )
         assert replaced == bounds
 
@@ -384,7 +380,7 @@ def test_a_gaussian_beside_a_pure_release_is_a_mixture_of_two_shifts():
     assert_brackets(bounds, exact, above=1.002)
 
 
-@pytest.mark.parametrize("relation", [ADDED, REPLACED])
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_a_sampled_pure_release_has_the_amplified_epsilon(relation):
     """Add/remove: log(1 + q(e^ε − 1)) is exact for δ = 0 (Li, Qardaji & Su 2012). Replace-one keeps
     ε and scales δ by q."""
@@ -392,8 +388,8 @@ def test_a_sampled_pure_release_has_the_amplified_epsilon(relation):
     event = ledger.subsample(events.PureEvent(pure, pure), q)
     bounds = cost_of(event, delta=delta, relation=relation)
     exact = {
-        ADDED: math.log1p(q * math.expm1(pure)),
-        REPLACED: pure + math.log1p(-delta / (q * special.expit(pure))),
+        ADD: math.log1p(q * math.expm1(pure)),
+        REPLACE: pure + math.log1p(-delta / (q * special.expit(pure))),
     }[relation]
     # at δ = 1e-9 the crossing lies within δ/P(ε₀) of the largest loss
     assert exact * (1 - 1e-7) <= bounds.upper <= exact * 1.002

@@ -15,7 +15,7 @@ from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
 from pillar_core.runs import sweep
 from pillar_core.splits import view_of
-from pillar_core.studies.compare.learners import CEILING, FLOOR, at_every_epsilon
+from pillar_core.studies.compare.learners import CEILING, FLOOR, at_every_epsilon, boosts_of
 from pillar_core.studies.compare.view import (
     COMPARE_VIEWS,
     CompareView,
@@ -204,13 +204,11 @@ def shots_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
 
 
 def boosts(runs: pd.DataFrame) -> "pd.Series[float]":
-    """(err_public − err_ceiling)/(err − err_ceiling) of each run, within its seed and public rows;
-    empty for the ceiling."""
+    """`boosts_of` each run, within its seed and public rows."""
     ceiling, floor = (
         reference_of(runs, runs["method"] == name, ["x", "seed"]) for name in (CEILING, FLOOR)
     )
-    distance = ceiling - runs["accuracy"]
-    return ((ceiling - floor) / distance).where(distance > 0)
+    return boosts_of(runs["accuracy"], ceiling, floor)
 
 
 def shift_grids(setup: Setup) -> list[Grid]:

@@ -10,15 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pillar_core as pc
-from costs import cost_of, steps_of
+from costs import ADD, REPLACE, cost_of, steps_of
 from pillar_core import accounting, events, ledger
 from pillar_core.accounting import ACCOUNTANTS, delta_of, epsilon_of_mu, mu_of
 from pillar_core.errors import SettingError, UnknownNameError, UnsupportedError
 from pillar_core.types import NeighboringRelation
 from users import raises
 
-ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
-REPLACE = NeighboringRelation.REPLACE_ONE
 NAMES = (
     "auto",
     "pillar",

@@ -5,13 +5,10 @@ import math
 
 import pytest
 
-from costs import cost_of, cost_of_steps, noise_of_steps
+from costs import ADD, REPLACE, cost_of, cost_of_steps, noise_of_steps
 from pillar_core import accounting, events, ledger
 from pillar_core.errors import BudgetError, SettingError, UnsupportedError
-from pillar_core.types import NeighboringRelation, PrivacyBudget
-
-ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
-REPLACE = NeighboringRelation.REPLACE_ONE
+from pillar_core.types import PrivacyBudget
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])

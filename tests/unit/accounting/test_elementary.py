@@ -5,14 +5,11 @@ import math
 
 import pytest
 
+from costs import ADD, REPLACE
 from pillar_core import events, ledger
 from pillar_core.accounting import Kind, Release, read
 from pillar_core.errors import SettingError
-from pillar_core.types import NeighboringRelation
 from users import raises
-
-ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
-REPLACE = NeighboringRelation.REPLACE_ONE
 
 
 def test_equal_spending_reads_equal_however_it_is_written():

@@ -7,15 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from costs import cost_of, cost_of_steps, steps_of
+from costs import ADD, REPLACE, cost_of, cost_of_steps, steps_of
 from pillar_core import accounting, events, ledger
 from pillar_core.accounting.risk import turned_guesses
 from pillar_core.errors import SettingError, UnsupportedError
-from pillar_core.types import NeighboringRelation
 from users import raises
 
-ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
-REPLACE = NeighboringRelation.REPLACE_ONE
 RATES = np.array([0.0, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0])
 
 
