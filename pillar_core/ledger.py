@@ -316,13 +316,12 @@ def _of_group(event: DpEvent, rows: int) -> DpEvent:
             parts = event_counts(event.event)
             if NonPrivateDpEvent() in parts:
                 return event
-            gaussians = (
-                (part, times)
+            noises = [
+                part.noise_multiplier / math.sqrt(times)
                 for part, times in parts.items()
                 if isinstance(part, GaussianDpEvent | GaussianRelease)
-            )
-            noises = [part.noise_multiplier / math.sqrt(times) for part, times in gaussians]
-            if event.sampling_probability == 1 or len(noises) < len(parts):
+            ]
+            if len(noises) < len(parts):
                 return of_person(event.event, rows)
             joint = joint_noise_multiplier(noises)
             return (

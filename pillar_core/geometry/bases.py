@@ -107,23 +107,9 @@ def basis_of(
                     " (non-private)."
                 )
             picked = _pick_rows(rows.public, n_public, seed)
-            components = public_basis(
-                _divide_by_scale(picked, space), standardise=False, centre=space.mean is not None
-            )
-            return Basis(
-                chosen, components.vectors, components.eigenvalues, Provenance.PUBLIC, len(picked)
-            )
+            return _principal_basis(chosen, picked, space, Provenance.PUBLIC)
         case BasisKind.PRIVATE_PCA:
-            components = public_basis(
-                _divide_by_scale(rows.x, space), standardise=False, centre=space.mean is not None
-            )
-            return Basis(
-                chosen,
-                components.vectors,
-                components.eigenvalues,
-                Provenance.NON_PRIVATE,
-                len(rows.x),
-            )
+            return _principal_basis(chosen, rows.x, space, Provenance.NON_PRIVATE)
         case BasisKind.DP_PCA:
             return _noisy_basis(rows, space, noise_multiplier, seed, ledger)
         case BasisKind.RANDOM:
@@ -160,9 +146,12 @@ def _pick_rows(public: Array, n_public: int | None, seed: int) -> Array:
     return public[np.sort(order[: int(n_public)])]
 
 
-def _divide_by_scale(x: Array, space: Transform) -> Array:
-    """Rows divided by the space's scale; the mean is taken anew from these very rows."""
-    return x if space.scale is None else x / space.scale
+def _principal_basis(kind: BasisKind, x: Array, space: Transform, provenance: Provenance) -> Basis:
+    """Principal components of rows in the space's scale; the mean is taken anew from these very
+    rows."""
+    scaled = x if space.scale is None else x / space.scale
+    components = public_basis(scaled, standardise=False, centre=space.mean is not None)
+    return Basis(kind, components.vectors, components.eigenvalues, provenance, len(x))
 
 
 def _noisy_basis(

@@ -29,6 +29,7 @@ from pillar_core.geometry.separators import REST, Separators, pairs_of, separato
 from pillar_core.params import K, Param
 from pillar_core.splits.transform import Transform
 
+COLUMNS = ["k", "class", "quantile", "cosine_margin", "distance_margin"]
 QUANTILE = Param(
     "quantile",
     float,
@@ -82,23 +83,14 @@ def refitted_margins(
     checks.within(ks=(ks, K))
     present = set(rows.y.tolist())
     pairs = tuple(pair for pair in pairs_of(rows.classes, "one_versus_rest") if pair[0] in present)
-    lines: list[tuple[int, str, float, float, float]] = []
+    lines = []
     for k in ks:
         z = np.ascontiguousarray(rows.z[:, :k])
         separators = separators_of(z, rows.y, pairs, classes=rows.classes)
         distances = z @ separators.weights.T.astype(np.float32) + separators.offsets
-        lines += _lines(
-            k,
-            distances,
-            separators.offsets,
-            np.einsum("ij,ij->i", z, z),
-            rows,
-            separators,
-            quantile,
-        )
-    return pd.DataFrame(
-        lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"]
-    )
+        squares = np.einsum("ij,ij->i", z, z)
+        lines += _lines(k, distances, separators.offsets, squares, rows, separators, quantile)
+    return pd.DataFrame(lines, columns=COLUMNS)
 
 
 def projected_margins(
@@ -117,7 +109,7 @@ def projected_margins(
     """
     checks.within(ks=(ks, K))
     turned = separators.weights @ basis.vectors.astype(np.float64)
-    lines: list[tuple[int, str, float, float, float]] = []
+    lines = []
     products = np.zeros((len(rows.z), len(separators.pairs)))
     row_squares, weight_squares, start = np.zeros(len(rows.z)), np.zeros(len(separators.pairs)), 0
     for k in sorted(ks):
@@ -131,9 +123,7 @@ def projected_margins(
             k, distances, separators.offsets / lengths, row_squares, rows, separators, quantile
         )
         start = k
-    return pd.DataFrame(
-        lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"]
-    )
+    return pd.DataFrame(lines, columns=COLUMNS)
 
 
 def pair_margins(
