@@ -59,6 +59,13 @@ class TradeOff:
             "profile": f"from {len(self.deltas)} certified (ε, δ) pairs",
         }[self.kind]
 
+    @property
+    def pairs(self) -> list[tuple[float, float]]:
+        """The (ε, δ) that hold at once, of a curve that is not Gaussian."""
+        if self.kind == "pure":
+            return [(self.epsilon, 0.0)]
+        return list(zip(self.epsilons, self.deltas, strict=True))
+
     def miss_rate(self, false_positive_rate: Array | float) -> Array:
         """f(α), float64 of α's shape: the least share of members that an attack with that
         false-positive rate misses.
@@ -74,12 +81,7 @@ class TradeOff:
             )
             return missed
         missed = np.zeros_like(alpha)
-        pairs = (
-            [(self.epsilon, 0.0)]
-            if self.kind == "pure"
-            else list(zip(self.epsilons, self.deltas, strict=True))
-        )
-        for epsilon, delta in pairs:
+        for epsilon, delta in self.pairs:
             scale = math.exp(-epsilon)
             # a false-positive rate of 0 stays worth 0 however large e^ε is
             steep = np.where(
@@ -119,9 +121,7 @@ def advantage(curve: TradeOff) -> float:
     at ε = 0."""
     if curve.kind == "gaussian":
         return float(2 * ndtr(curve.mu / 2) - 1)
-    if curve.kind == "pure":
-        return math.tanh(curve.epsilon / 2)
-    pairs = list(zip(curve.epsilons, curve.deltas, strict=True)) or [(math.inf, 1.0)]
+    pairs = curve.pairs or [(math.inf, 1.0)]
     return min(max(delta + (1 - delta) * math.tanh(epsilon / 2), 0.0) for epsilon, delta in pairs)
 
 

@@ -9,6 +9,7 @@ from costs import ADD, REPLACE, cost_of, cost_of_steps, noise_of_steps
 from pillar_core import accounting, events, ledger
 from pillar_core.errors import BudgetError, SettingError, UnsupportedError
 from pillar_core.types import PrivacyBudget
+from users import raises
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
@@ -50,8 +51,7 @@ def test_no_privacy_wanted_or_no_release_needs_no_noise_and_an_approximation_set
     assert noise_of_steps(math.inf, 0.1, 100) == 0.0
     assert accounting.epsilon_of_gaussian(0.0).upper == math.inf
     assert noise_of_steps(1.0, steps=0) < 1e-8
-    with pytest.raises(UnsupportedError, match="not a bound"):
-        noise_of_steps(1.0, 0.1, 10, accountant="gdp")
+    raises(UnsupportedError, "not a bound", noise_of_steps, 1.0, 0.1, 10, accountant="gdp")
     with pytest.raises(UnsupportedError, match="no sound bound"):
         noise_of_steps(1.0, 0.1, 10, accountant="prv", relation=REPLACE)
 
@@ -118,8 +118,7 @@ def test_a_warm_calibration_asks_no_accountant(monkeypatch):
 
     monkeypatch.setattr(accounting.Accountant, "epsilon", asked)
     assert noise_of_steps(0.9, 0.03, 123) == first
-    with pytest.raises(AssertionError, match="asked again"):
-        noise_of_steps(0.9, 0.03, 124)
+    raises(AssertionError, "asked again", noise_of_steps, 0.9, 0.03, 124)
 
 
 def test_the_memory_is_not_fooled_by_costs_that_agree_on_the_probes():

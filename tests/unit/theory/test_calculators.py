@@ -271,8 +271,7 @@ def test_a_calculator_says_what_it_is(name):
 
 
 def test_extreme_inputs_have_an_answer_in_own_words():
-    with pytest.raises(SettingError, match="too extreme"):
-        CALCULATORS["pillar_theorem_1"](gamma=1e-300, gap=5e-324)
+    raises(SettingError, "too extreme", CALCULATORS["pillar_theorem_1"], gamma=1e-300, gap=5e-324)
     inside = CALCULATORS["pillar_theorem_1"](k=40, epsilon=0.158, beta=0.2)
     assert inside.violations == ()
     assert CALCULATORS["pillar_theorem_1"](k=100, epsilon=0.1).violations
