@@ -307,13 +307,12 @@ def _of_group(event: DpEvent, rows: int) -> DpEvent:
             parts = event_counts(event.event)
             if NonPrivateDpEvent() in parts:
                 return event
-            gaussians = (
-                (part, times)
+            noises = [
+                part.noise_multiplier / math.sqrt(times)
                 for part, times in parts.items()
                 if isinstance(part, GaussianDpEvent | GaussianRelease)
-            )
-            noises = [part.noise_multiplier / math.sqrt(times) for part, times in gaussians]
-            if event.sampling_probability == 1 or len(noises) < len(parts):
+            ]
+            if len(noises) < len(parts):
                 return of_person(event.event, rows)
             joint = joint_noise_multiplier(noises)
             return (
@@ -373,7 +372,17 @@ def _count(event: DpEvent | Sequence[DpEvent], times: int, counts: dict[DpEvent,
             for part in event.events:
                 _count(part, times, counts)
         case SelfComposedDpEvent():
-            _count(event.event, times * event.count, counts)
+            count = event.count
+            if not (count >= 0 and count == int(count)):
+                raise SettingError(
+                    f"an event's count must be a whole number of at least 0; got {count!r}."
+                )
+            if count:
+                _count(event.event, times * int(count), counts)
+        case PoissonSampledDpEvent(sampling_probability=0):
+            return
+        case PoissonSampledDpEvent(sampling_probability=1):
+            _count(event.event, times, counts)
         case list() | tuple():
             for part in event:
                 _count(part, times, counts)

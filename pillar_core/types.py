@@ -335,10 +335,10 @@ class FeatureSet(_Sides):
 
     how: ClassVar[str] = "pc.load_features gives one"
     x_train: Array
-    y_train: Array | None
-    x_test: Array | None
-    y_test: Array | None
-    classes: tuple[str, ...]
+    y_train: Array | None = None
+    x_test: Array | None = None
+    y_test: Array | None = None
+    classes: tuple[str, ...] = ()
     name: str = "features"
     backbone: str = "identity"
     synthetic: bool = False

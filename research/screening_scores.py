@@ -31,7 +31,7 @@ from pillar_core.accounting import mu_of
 from pillar_core.arrays import Array
 from pillar_core.rng import stream
 from pillar_core.screening import rivals
-from pillar_core.screening.batches import image_batches
+from pillar_core.screening.batches import Start, image_batches
 from pillar_core.screening.class_signal import ROWS, Candidate, public_centre, unit
 from pillar_core.screening.gsd import Side
 from pillar_core.screening.models import model_of
@@ -206,10 +206,10 @@ def _seen(rows: Array, labels: Array) -> tuple[Array, Array]:
         basis = (
             Side(Dataset("images", images, labels), model_of("probe"), len(images), 0)
             .gradients()
-            .directions(16)
+            .directions(16, len(images))
             .basis
         )
-        _KEPT[key] = basis, rivals.embedding(images, labels, seed=0)
+        _KEPT[key] = basis, rivals.embedding(images, labels, Start())
     return _KEPT[key]
 
 

@@ -7,7 +7,9 @@ import pillar_core as pc
 from pillar_core import accounting
 from pillar_core.ledger import DpEvent
 from pillar_core.studies.check import RunCheck, read_script
-from pillar_core.types import EpsilonBounds
+from pillar_core.types import EpsilonBounds, NeighboringRelation
+
+ADD, REPLACE = NeighboringRelation
 
 
 def cost_of(
@@ -19,6 +21,21 @@ def cost_of(
 ) -> EpsilonBounds:
     """ε of an event, by an accountant."""
     return accounting.epsilon(event, delta=delta, relation=relation, accountant=accountant)
+
+
+def steps_of(noise: float, q: float = 1.0, steps: int = 1) -> DpEvent:
+    """Gaussian steps on Poisson samples."""
+    return accounting.gaussian_run(noise, sampling_probability=q, steps=steps)
+
+
+def cost_of_steps(noise: float, q: float = 1.0, steps: int = 1, **asked: Any) -> EpsilonBounds:
+    """Their ε."""
+    return accounting.epsilon_of_gaussian(noise, sampling_probability=q, steps=steps, **asked)
+
+
+def noise_of_steps(epsilon: float, q: float = 1.0, steps: int = 1, **asked: Any) -> float:
+    """The noise with which they stay within ε."""
+    return accounting.noise_multiplier(epsilon, sampling_probability=q, steps=steps, **asked)
 
 
 def checked(**given: Any) -> RunCheck:

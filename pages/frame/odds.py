@@ -105,7 +105,7 @@ def table(record: RunRecord) -> pd.DataFrame | None:
     if not record.guarantee.covers_choice:
         return None
     events = accounting.read(spent_event(record), record.guarantee.relation)
-    if not all(release.is_full_gaussian for release in events.releases) or events.unsupported:
+    if not events.is_full_gaussian:
         return None
     advantage = float(accounting.delta_of(0.0, events.gaussian_mu))
     epsilon = record.guarantee.epsilon.upper

@@ -38,10 +38,16 @@ from pillar_core.accounting.risk import (
     trade_off,
 )
 
-for _accountant in (auto.AUTO, pillar.PILLAR, pld.PRV, pld.PLD, rdp.RDP, rdp.OPACUS_RDP):
-    ACCOUNTANTS.register(_accountant)
 for _accountant in (
-    *(gaussian_dp.GDP, gaussian_dp.ANALYTIC_GAUSSIAN, basic.BASIC),
+    auto.AUTO,
+    pillar.PILLAR,
+    pld.PRV,
+    pld.PLD,
+    rdp.RDP,
+    rdp.OPACUS_RDP,
+    gaussian_dp.GDP,
+    gaussian_dp.ANALYTIC_GAUSSIAN,
+    basic.BASIC,
     selection.SELECTION,
 ):
     ACCOUNTANTS.register(_accountant)

@@ -11,7 +11,7 @@ from pillar_core.ledger import DpEvent
 from pillar_core.memo import Memo
 from pillar_core.params import DELTA
 from pillar_core.registry import Registry
-from pillar_core.types import EpsilonBounds, NeighboringRelation
+from pillar_core.types import EpsilonBounds
 
 Profile = Callable[[ElementaryEvents, Callable[[float], Array]], tuple[Array, Array]]
 
@@ -40,20 +40,18 @@ class Accountant:
     is_exact: bool = False
     version: int = 1
 
-    def supports(self, event: DpEvent, relation: NeighboringRelation) -> str:
+    def supports(self, event: DpEvent, relation: str) -> str:
         """Empty where this accountant covers `event` under `relation`, else the reason why not."""
-        return self.refusal(read(event, NeighboringRelation.of(relation)))
+        return self.refusal(read(event, relation))
 
-    def epsilon(
-        self, event: DpEvent, *, delta: float, relation: NeighboringRelation
-    ) -> EpsilonBounds:
+    def epsilon(self, event: DpEvent, *, delta: float, relation: str) -> EpsilonBounds:
         """ε of `event` at `delta` under `relation`: inf for a release without noise, 0 for no
         release.
 
         Raises SettingError for δ outside (0, 1), or an event with NaN or negative numbers. Raises
         UnsupportedError where it has no sound bound; the message says why and what covers it.
         """
-        return self.epsilon_of(read(event, NeighboringRelation.of(relation)), delta=delta)
+        return self.epsilon_of(read(event, relation), delta=delta)
 
     def epsilon_of(self, events: ElementaryEvents, *, delta: float) -> EpsilonBounds:
         """ε of an event that was read before; as `epsilon`."""

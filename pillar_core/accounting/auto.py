@@ -10,26 +10,23 @@ from pillar_core.accounting.rdp import RDP
 from pillar_core.accounting.selection import SELECTION
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
-from pillar_core.types import NeighboringRelation
 
 CHOICES = (ANALYTIC_GAUSSIAN, PILLAR, PLD, SELECTION, RDP, BASIC)
 """Exact first; the central limit approximation is never chosen."""
 
 
-def resolve(
-    event: DpEvent, *, relation: NeighboringRelation, accountant: str = "auto"
-) -> Accountant:
+def resolve(event: DpEvent, *, relation: str, accountant: str = "auto") -> Accountant:
     """The accountant that answers for `event`: the named one, or auto's choice.
 
     Raises UnknownNameError for no accountant of that name. Raises UnsupportedError where auto finds
     no sound bound.
     """
-    return resolve_events(read(event, NeighboringRelation.of(relation)), accountant=accountant)
+    if accountant != "auto":
+        return ACCOUNTANTS[accountant]
+    return _choice(read(event, relation))
 
 
-def resolve_bound(
-    event: DpEvent, *, relation: NeighboringRelation, accountant: str = "auto"
-) -> Accountant:
+def resolve_bound(event: DpEvent, *, relation: str, accountant: str = "auto") -> Accountant:
     """As `resolve`, of accountants whose ε is an upper bound alone: what noise is set by, and what
     a guarantee may state.
 
@@ -42,11 +39,6 @@ def resolve_bound(
             f"accountant {chosen.name!r} is an approximation, not a bound: use 'auto'."
         )
     return chosen
-
-
-def resolve_events(events: ElementaryEvents, *, accountant: str = "auto") -> Accountant:
-    """As `resolve`, of an event that was read before."""
-    return _choice(events) if accountant == "auto" else ACCOUNTANTS[accountant]
 
 
 def _choice(events: ElementaryEvents) -> Accountant:

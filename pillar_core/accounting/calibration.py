@@ -162,22 +162,21 @@ def _rough_mu(event: DpEvent, budget: PrivacyBudget) -> float:
     squares = 0.0
     for release in events.releases:
         loss = release.loss if release.kind is Kind.GAUSSIAN else release.loss / 2
-        spread = (
-            loss * loss
-            if release.sampling_probability == 1
-            else math.expm1(min(loss * loss, 700.0))
-        )
+        spread = loss * loss if release.sampling_probability == 1 else _growth(loss * loss)
         squares += release.count * release.sampling_probability**2 * spread
     for part, count in events.unsupported:
-        if isinstance(part, RandomAllocationEvent):
-            squares += count * math.expm1(min(part.noise_multiplier**-2, 700.0)) / part.steps
-        elif isinstance(part, PersonSampledEvent):
-            squares += (
-                count
-                * (part.rows * part.sampling_probability) ** 2
-                * math.expm1(min(part.noise_multiplier**-2, 700.0))
-            )
+        match part:
+            case RandomAllocationEvent():
+                squares += count * _growth(part.noise_multiplier**-2) / part.steps
+            case PersonSampledEvent():
+                sampled = (part.rows * part.sampling_probability) ** 2
+                squares += count * sampled * _growth(part.noise_multiplier**-2)
     return math.sqrt(squares)
+
+
+def _growth(square: float) -> float:
+    """e^square − 1 in float64's range."""
+    return math.expm1(min(square, 700.0))
 
 
 def _infeasible(cost: Cost, budget: PrivacyBudget, accountant: Accountant) -> str:

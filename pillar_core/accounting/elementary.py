@@ -9,13 +9,12 @@ two).
 import dataclasses
 import enum
 import math
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pillar_core import events
 from pillar_core.errors import SettingError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.ledger import DpEvent
+from pillar_core.ledger import DpEvent, event_counts
 from pillar_core.types import NeighboringRelation
 
 REPLACE_ONE = NeighboringRelation.REPLACE_ONE
@@ -88,6 +87,11 @@ class ElementaryEvents:
         return any(math.isinf(release.loss) or release.delta >= 1 for release in self.releases)
 
     @property
+    def is_full_gaussian(self) -> bool:
+        """Whether all that was spent are Gaussian releases of all rows."""
+        return not self.unsupported and all(release.is_full_gaussian for release in self.releases)
+
+    @property
     def exposure(self) -> float:
         """The probability that a release without noise reads a row: below it no δ has a finite
         ε."""
@@ -114,80 +118,25 @@ class ElementaryEvents:
     @property
     def key(self) -> str:
         """Content hash: equal spending hashes equal however the event was written."""
-        parts = [
-            (release.kind, release.loss, release.count, release.sampling_probability, release.delta)
-            for release in self.releases
-        ]
-        return fingerprint(
-            self.relation,
-            parts,
-            [(repr(event), count) for event, count in self.unsupported],
-        )
+        parts = [dataclasses.astuple(release) for release in self.releases]
+        others = [(repr(event), count) for event, count in self.unsupported]
+        return fingerprint(self.relation, parts, others)
 
 
-def read(event: DpEvent, relation: NeighboringRelation) -> ElementaryEvents:
+def read(event: DpEvent, relation: str) -> ElementaryEvents:
     """`event` under `relation`, canonical. Raises SettingError for NaN or negative noise, counts or
     probabilities."""
     relation = NeighboringRelation.of(relation)
     counts: dict[ElementaryRelease, int] = {}
-    unsupported: dict[str, tuple[DpEvent, int]] = {}
-    for elementary, times in _elementary_events(event, 1):
+    unsupported: list[tuple[DpEvent, int]] = []
+    for elementary, times in event_counts(event).items():
         release = _release(elementary, relation)
         if release is None:
-            _, before = unsupported.get(repr(elementary), (elementary, 0))
-            unsupported[repr(elementary)] = (elementary, before + times)
-            continue
-        if release.loss > 0 or release.delta > 0:
+            unsupported.append((elementary, times))
+        elif release.loss > 0 or release.delta > 0:
             counts[release] = counts.get(release, 0) + times
-    return ElementaryEvents(
-        relation,
-        _canonical_releases(counts),
-        tuple(unsupported[name] for name in sorted(unsupported)),
-    )
-
-
-def gaussian_events(
-    noise_multiplier: float, sampling_probability: float, steps: int, relation: NeighboringRelation
-) -> ElementaryEvents:
-    """What `read` finds in the event of so many Gaussian releases, each on its own Poisson sample,
-    without making the event."""
-    if noise_multiplier == 0:
-        release = ElementaryRelease(Kind.PURE, math.inf, sampling_probability=sampling_probability)
-    elif sampling_probability == 1:
-        release = ElementaryRelease(
-            Kind.GAUSSIAN, _ratio(2.0 if relation is REPLACE_ONE else 1.0, noise_multiplier)
-        )
-    else:
-        release = _joint_release([(_ratio(1.0, noise_multiplier), 1)], sampling_probability)
-    counts = {release: steps} if steps and release.loss > 0 else {}
-    return ElementaryEvents(relation, _canonical_releases(counts))
-
-
-def _elementary_events(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, int]]:
-    match event:
-        case events.NoOpDpEvent():
-            return
-        case events.ComposedDpEvent():
-            for part in event.events:
-                yield from _elementary_events(part, times)
-        case events.SelfComposedDpEvent():
-            count = event.count
-            if not (count >= 0 and count == int(count)):
-                raise SettingError(
-                    f"an event's count must be a whole number of at least 0; got {count!r}."
-                )
-            if count:
-                yield from _elementary_events(event.event, times * int(count))
-        case events.PoissonSampledDpEvent():
-            probability = event.sampling_probability
-            if not 0 <= probability <= 1:
-                raise SettingError(f"sampling_probability must be in [0, 1]; got {probability!r}.")
-            if probability == 1:
-                yield from _elementary_events(event.event, times)
-            elif probability > 0:
-                yield event, times
-        case _:
-            yield event, times
+    unsupported.sort(key=lambda pair: repr(pair[0]))
+    return ElementaryEvents(relation, _canonical_releases(counts), tuple(unsupported))
 
 
 def _release(event: DpEvent, relation: NeighboringRelation) -> ElementaryRelease | None:
@@ -230,29 +179,27 @@ def _sampled_release(
     """One release made of everything that was computed from one Poisson sample; None where no
     formula covers it."""
     probability = float(event.sampling_probability)
-    parts = list(_elementary_events(event.event, 1))
-    gaussians = (
-        (part, times)
-        for part, times in parts
+    if not 0 <= probability <= 1:
+        raise SettingError(f"sampling_probability must be in [0, 1]; got {probability!r}.")
+    parts = event_counts(event.event)
+    ratios = [
+        (_ratio(1.0, part.noise_multiplier), times)
+        for part, times in parts.items()
         if isinstance(part, events.GaussianDpEvent | events.GaussianRelease)
-    )
-    ratios = [(_ratio(1.0, part.noise_multiplier), times) for part, times in gaussians]
+    ]
     if not parts:
         return ElementaryRelease(Kind.PURE, 0.0)
     if len(ratios) == len(parts):
         # Gaussians of one sample are one joint Gaussian; its loss is one row's norm / std under
         # both relations.
-        return _joint_release(ratios, probability)
-    if len(parts) == 1 and parts[0][1] == 1:
-        inner = _release(parts[0][0], relation)
+        loss = math.sqrt(math.fsum(times * ratio * ratio for ratio, times in ratios))
+        return ElementaryRelease(Kind.GAUSSIAN, loss, sampling_probability=probability)
+    (part, times), *more = parts.items()
+    if times == 1 and not more:
+        inner = _release(part, relation)
         if inner is not None and inner.sampling_probability == 1.0:
             return dataclasses.replace(inner, sampling_probability=probability)
     return None
-
-
-def _joint_release(ratios: Sequence[tuple[float, int]], probability: float) -> ElementaryRelease:
-    loss = math.sqrt(math.fsum(times * ratio * ratio for ratio, times in ratios))
-    return ElementaryRelease(Kind.GAUSSIAN, loss, sampling_probability=probability)
 
 
 def _canonical_releases(counts: dict[ElementaryRelease, int]) -> tuple[ElementaryRelease, ...]:

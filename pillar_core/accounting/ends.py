@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pillar_core.accounting.composition import REACHES, SHARES, Composition, compose, infinite_mass
-from pillar_core.accounting.lattice import Law, cells, merge, pad_grid, slip, spread
+from pillar_core.accounting.lattice import Cells, Law, cells, merge, pad_grid, slip, spread
 from pillar_core.accounting.loss import Pair
 from pillar_core.arrays import Array
 
@@ -52,6 +52,14 @@ class Moments:
     def saddle_at(self, epsilon: float) -> Saddle:
         """Where the tilted composed loss has mean ε."""
         return self._crossing(lambda thetas: epsilon - self._log_moment(thetas)[1])
+
+    def saddle_near(self, epsilon: float, before: Saddle) -> Saddle:
+        """Where an answer lies; at a smaller tilt than `before` where it is none."""
+        return (
+            self.saddle_at(epsilon)
+            if 0 < epsilon < math.inf
+            else self.saddle_with_tilt(before.theta / 8)
+        )
 
     def saddle_with_tilt(self, theta: float) -> Saddle:
         """The composed loss at tilt θ."""
@@ -144,6 +152,9 @@ class Window:
     high: float
     size: int
 
+    def cells(self, direction: Direction, points: int, tail: float) -> list[Cells]:
+        return [cells(pair, count, h=self.h, points=points, tail=tail) for pair, count in direction]
+
     def compose(self, laws: Sequence[Law]) -> Composition:
         offset = self.h * math.fsum(law.count * law.offset for law in laws)
         return compose(
@@ -168,11 +179,9 @@ def direction_bounds(
     if not rest > 0:
         return 0.0, math.inf, math.inf
     steps = sum(count for _, count in direction)
-    lower, estimate, upper = (
-        0.0,
-        math.inf,
-        math.fsum(count * pair.range[1] for pair, count in direction),
-    )
+    lower = 0.0
+    estimate = math.inf
+    upper = math.fsum(count * pair.range[1] for pair, count in direction)
     tail = min(TAIL_SHARE * rest / steps, 1e-9)
     moments = Moments(direction, tail)
     if upper <= known or moments.is_empty:
@@ -182,10 +191,7 @@ def direction_bounds(
         window = window_for(moments, saddle, depth, grid, steps)
         if window is None:
             break
-        parts = [
-            cells(pair, count, h=window.h, points=grid.points, tail=tail)
-            for pair, count in direction
-        ]
+        parts = window.cells(direction, grid.points, tail)
         spreads = window.compose([spread(part, window.h) for part in parts])
         upper = min(upper, end_of(spreads, saddle.centre, delta))
         if upper <= known:
@@ -199,11 +205,7 @@ def direction_bounds(
         ):  # relative distance of the two ends that needs no finer lattice
             break
         depth = max(LEAST_DEPTH, spreads.depth(min(upper, window.high), rest) + DEPTH)
-        saddle = (
-            moments.saddle_at(merged)
-            if 0 < merged < math.inf
-            else moments.saddle_with_tilt(saddle.theta / 8)
-        )
+        saddle = moments.saddle_near(merged, saddle)
     return lower, min(max((2 * estimate + upper) / 3, lower), upper), upper
 
 
@@ -226,14 +228,7 @@ def upper_composition(direction: Direction, delta: float) -> tuple[Composition, 
         needed = composed.depth(min(upper, window.high), rest) + DEPTH
         if needed <= depth + 1 or depth > LEAST_DEPTH:
             return composed, upper
-        saddle, depth = (
-            (
-                moments.saddle_at(upper)
-                if 0 < upper < math.inf
-                else moments.saddle_with_tilt(saddle.theta / 8)
-            ),
-            needed,
-        )
+        saddle, depth = moments.saddle_near(upper, saddle), needed
 
 
 def delta_at_zero(direction: Direction) -> float:
@@ -254,13 +249,8 @@ def delta_at_zero(direction: Direction) -> float:
 
 
 def _spread_composition(direction: Direction, window: Window, tail: float) -> Composition:
-    points = REFINEMENTS[0].points
-    return window.compose(
-        [
-            spread(cells(pair, count, h=window.h, points=points, tail=tail), window.h)
-            for pair, count in direction
-        ]
-    )
+    parts = window.cells(direction, REFINEMENTS[0].points, tail)
+    return window.compose([spread(part, window.h) for part in parts])
 
 
 def window_for(

@@ -107,12 +107,12 @@ def _exact_bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
 
 
 def _exact_refusal(events: ElementaryEvents) -> str:
-    if events.unsupported or not all(release.is_full_gaussian for release in events.releases):
-        return (
-            "it is exact for Gaussian releases of all rows only, and this run has another kind of"
-            " release"
-        )
-    return ""
+    return (
+        ""
+        if events.is_full_gaussian
+        else "it is exact for Gaussian releases of all rows only, and this run has another kind of"
+        " release"
+    )
 
 
 ANALYTIC_GAUSSIAN = Accountant(

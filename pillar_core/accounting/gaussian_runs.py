@@ -6,14 +6,14 @@ known to hold in general, and the bound without any is the only one offered.
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from pillar_core import checks
-from pillar_core.accounting.auto import resolve, resolve_events
+from pillar_core.accounting.auto import resolve
 from pillar_core.accounting.calibration import calibrate
-from pillar_core.accounting.elementary import REPLACE_ONE, gaussian_events
+from pillar_core.accounting.elementary import REPLACE_ONE
 from pillar_core.events import GaussianDpEvent, SampledWithoutReplacementDpEvent
 from pillar_core.ledger import DpEvent, allocation_pass, gaussian, repeat, subsample
 from pillar_core.params import NOISE_MULTIPLIER, Param
@@ -53,9 +53,8 @@ def epsilon(
 
     Raises SettingError, UnknownNameError, UnsupportedError: as `Accountant.epsilon` and `resolve`.
     """
-    neighbours = NeighboringRelation.of(relation)
-    return resolve(event, relation=neighbours, accountant=accountant).epsilon(
-        event, delta=delta, relation=neighbours
+    return resolve(event, relation=relation, accountant=accountant).epsilon(
+        event, delta=delta, relation=relation
     )
 
 
@@ -80,13 +79,8 @@ def epsilon_of_gaussian(
     >>> round(bounds.lower, 2), round(bounds.upper, 2)
     (1.51, 1.52)
     """
-    noise, probability, count = (
-        NOISE.number(noise_multiplier),
-        SAMPLING_PROBABILITY.number(sampling_probability),
-        STEPS_TAKEN.number(steps),
-    )
-    events = gaussian_events(noise, probability, int(count), NeighboringRelation.of(relation))
-    return resolve_events(events, accountant=accountant).epsilon_of(events, delta=delta)
+    run = gaussian_run(noise_multiplier, sampling_probability=sampling_probability, steps=steps)
+    return epsilon(run, delta=delta, relation=relation, accountant=accountant)
 
 
 def noise_multiplier(
@@ -139,7 +133,6 @@ def epsilon_against_steps(
     )
 
 
-ADD_OR_REMOVE_ONE = NeighboringRelation.ADD_OR_REMOVE_ONE
 TITLES = {
     "poisson": "Poisson sample",
     "fixed_size": "Random batch of fixed size",
@@ -178,21 +171,19 @@ def samplers(
 
     Raises SettingError for a number outside its range, NaN included.
     """
-    both = (ADD_OR_REMOVE_ONE, REPLACE_ONE)
-    how: dict[str, Any] = {
-        "sampling_probability": sampling_probability,
-        "steps": steps,
-        "delta": delta,
-    }
+    both = tuple(NeighboringRelation)
     relations = {"poisson": both, "fixed_size": (REPLACE_ONE,), "shuffled": both}
-    pairs = (
-        (sampler, str(relation))
+    return tuple(
+        sampler_cost(
+            sampler,
+            noise_multiplier,
+            sampling_probability=sampling_probability,
+            steps=steps,
+            relation=relation,
+            delta=delta,
+        )
         for sampler, of_sampler in relations.items()
         for relation in of_sampler
-    )
-    return tuple(
-        sampler_cost(sampler, noise_multiplier, relation=relation, **how)
-        for sampler, relation in pairs
     )
 
 
@@ -211,49 +202,30 @@ def sampler_cost(
     poisson = gaussian_run(noise_multiplier, sampling_probability=sampling_probability, steps=steps)
     passes = epochs(sampling_probability=sampling_probability, steps=steps)
     full = repeat(gaussian(noise_multiplier), passes)
-
-    def epsilon_of(
-        event: DpEvent, *, accountant: str = "auto", of: NeighboringRelation = neighbours
-    ) -> EpsilonBounds:
-        return epsilon(event, delta=delta, relation=of, accountant=accountant)
-
+    is_replaced = neighbours is REPLACE_ONE
+    epsilon_of = functools.partial(epsilon, delta=delta, relation=neighbours)
     match sampler:
         case "poisson":
-            bounds, known = (
-                epsilon_of(poisson),
-                (
-                    "What runs here; tight."
-                    if neighbours is ADD_OR_REMOVE_ONE
-                    else "What runs here; the exact pair, tight."
-                ),
-            )
+            bounds = epsilon_of(poisson)
+            known = f"What runs here; {'the exact pair, ' if is_replaced else ''}tight."
         case "fixed_size":
-            bounds, known = (
-                epsilon_of(
-                    _fixed_size(noise_multiplier, sampling_probability, steps),
-                    accountant="rdp",
-                    of=REPLACE_ONE,
-                ),
-                FIXED_SIZE,
-            )
-            if neighbours is ADD_OR_REMOVE_ONE:
+            batch = _fixed_size(noise_multiplier, sampling_probability, steps)
+            bounds = epsilon_of(batch, accountant="rdp", relation=REPLACE_ONE)
+            known = FIXED_SIZE
+            if not is_replaced:
                 unsampled = epsilon_of(repeat(gaussian(noise_multiplier), steps))
                 bounds = EpsilonBounds(0.0, *(min(bounds.upper, unsampled.upper),) * 2)
                 known = (
                     "A row replaced by an empty one, or a full release a step, whichever is less:"
                     " sound, loose."
                 )
-        case "random_allocation" if neighbours is ADD_OR_REMOVE_ONE:
-            bounds, known = (
-                epsilon_of(
-                    repeat(allocation_pass(noise_multiplier, batches(sampling_probability)), passes)
-                ),
-                ALLOCATED,
-            )
+        case "random_allocation" if not is_replaced:
+            one = allocation_pass(noise_multiplier, batches(sampling_probability))
+            bounds, known = epsilon_of(repeat(one, passes)), ALLOCATED
         case _:
             bounds = dataclasses.replace(epsilon_of(full), lower=0.0)
             known = f"{SHUFFLED} Here each row enters {passes}."
-            if neighbours is REPLACE_ONE:
+            if is_replaced:
                 known = "No amplification claimed, and both rows enter the sum."
     return SamplerCost(sampler, TITLES[sampler], neighbours, bounds, known)
 

@@ -7,49 +7,48 @@ tails, because the composition needs relative, not absolute, precision. Sources:
 for the replace-one pairs.
 """
 
+import abc
 import dataclasses
 import math
-from typing import Protocol
 
 import numpy as np
 from scipy.special import expit, gammaln, ndtr, ndtri
 
-from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, ElementaryRelease, Kind
+from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryRelease, Kind
 from pillar_core.arrays import Array
+from pillar_core.types import NeighboringRelation
 
 NEWTON_STEPS = 60
 """At most: a convex function met from the right needs five or six."""
 
 
-class Pair(Protocol):
+class Pair(abc.ABC):
     """A dominating pair. `infinite` is P's mass where Q has none; `range` holds every finite
     loss."""
 
-    @property
-    def infinite(self) -> float: ...
+    infinite: float = 0.0
 
     @property
-    def range(self) -> tuple[float, float]: ...
+    def range(self) -> tuple[float, float]:
+        return -math.inf, math.inf
 
+    @abc.abstractmethod
     def grid(self, n: int, tail: float) -> Array:
         """(n,) increasing losses, all but about `tail` of P outside on either side; denser where P
         changes."""
-        ...
 
+    @abc.abstractmethod
     def masses(self, edges: Array) -> tuple[Array, Array]:
         """(m + 1,) masses of (−inf, e₁), [e₁, e₂) … [e_m, inf) under P and under Q, from edges
         (m,)."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True)
-class GaussianPair:
+class GaussianPair(Pair):
     """N(μ²/2, μ²) against N(−μ²/2, μ²): one Gaussian release of sensitivity μ standard
     deviations."""
 
     mu: float
-    infinite: float = 0.0
-    range: tuple[float, float] = (-math.inf, math.inf)
 
     def grid(self, n: int, tail: float) -> Array:
         reach = -float(ndtri(tail))
@@ -61,11 +60,10 @@ class GaussianPair:
 
 
 @dataclasses.dataclass(frozen=True)
-class LaplacePair:
+class LaplacePair(Pair):
     """Laplace noise at distance `epsilon` scales: atoms at ±ε and a density between."""
 
     epsilon: float
-    infinite: float = 0.0
 
     @property
     def range(self) -> tuple[float, float]:
@@ -77,8 +75,7 @@ class LaplacePair:
     def masses(self, edges: Array) -> tuple[Array, Array]:
         walls = np.concatenate([[-np.inf], edges, [np.inf]])
         left, right = (
-            np.clip(walls[:-1], -self.epsilon, self.epsilon),
-            np.clip(walls[1:], -self.epsilon, self.epsilon),
+            np.clip(side, -self.epsilon, self.epsilon) for side in (walls[:-1], walls[1:])
         )
         top = (walls[:-1] <= self.epsilon) & (self.epsilon < walls[1:])
         bottom = (walls[:-1] <= -self.epsilon) & (-self.epsilon < walls[1:])
@@ -90,7 +87,7 @@ class LaplacePair:
 
 
 @dataclasses.dataclass(frozen=True)
-class AtomPair:
+class AtomPair(Pair):
     """Finitely many outcomes with masses `p` and `q`, in order of their loss."""
 
     p: tuple[float, ...]
@@ -116,12 +113,11 @@ class AtomPair:
 
 
 @dataclasses.dataclass(frozen=True)
-class RemovalPair:
+class RemovalPair(Pair):
     """((1−q)·Q + q·P, Q): the base pair on a Poisson sample, the row present against absent."""
 
-    base: GaussianPair | LaplacePair
+    base: Pair
     probability: float
-    infinite: float = 0.0
 
     @property
     def range(self) -> tuple[float, float]:
@@ -129,8 +125,7 @@ class RemovalPair:
         return float(low), float(high)
 
     def grid(self, n: int, tail: float) -> Array:
-        base = self.base.grid(n, tail)
-        return _sampled_loss(base, self.probability)
+        return _sampled_loss(self.base.grid(n, tail), self.probability)
 
     def masses(self, edges: Array) -> tuple[Array, Array]:
         p, q = self.base.masses(_base_loss(edges, self.probability))
@@ -138,14 +133,13 @@ class RemovalPair:
 
 
 @dataclasses.dataclass(frozen=True)
-class PersonPair:
+class PersonPair(Pair):
     """ΣBin(m, q)(k)·N(kμ, 1) against N(0, 1): up to m = `rows` rows of one person, each on the
     Poisson sample by its own coin."""
 
     mu: float
     probability: float
     rows: int = 1
-    infinite: float = 0.0
 
     @property
     def range(self) -> tuple[float, float]:
@@ -247,11 +241,10 @@ class OpposedPair(PersonPair):
 
 
 @dataclasses.dataclass(frozen=True)
-class SwappedPair:
+class SwappedPair(Pair):
     """(Q, P) of a pair without infinite losses: the other direction."""
 
     base: Pair
-    infinite: float = 0.0
 
     @property
     def range(self) -> tuple[float, float]:
@@ -267,7 +260,7 @@ class SwappedPair:
 
 
 @dataclasses.dataclass(frozen=True)
-class CoinPair:
+class CoinPair(Pair):
     """The base pair with probability q, nothing otherwise, and the coin told: sampling under
     replace-one, any release.
 
@@ -276,7 +269,6 @@ class CoinPair:
 
     base: LaplacePair
     probability: float
-    infinite: float = 0.0
 
     @property
     def range(self) -> tuple[float, float]:
@@ -292,43 +284,21 @@ class CoinPair:
         return idle + self.probability * p, idle + self.probability * q
 
 
-def directions(events: ElementaryEvents) -> tuple[tuple[tuple[Pair, int], ...], ...]:
-    """For each direction of the relation, the pair of every release with its count; one direction
-    where they mirror."""
-    both = [_pairs(release, events) for release in events.releases]
-    forward = tuple(
-        (pair, release.count) for (pair, _), release in zip(both, events.releases, strict=True)
-    )
-    backward = tuple(
-        (pair, release.count) for (_, pair), release in zip(both, events.releases, strict=True)
-    )
-    return (forward,) if forward == backward else (forward, backward)
-
-
-def _pairs(release: ElementaryRelease, events: ElementaryEvents) -> tuple[Pair, Pair]:
+def release_pairs(release: ElementaryRelease, relation: NeighboringRelation) -> tuple[Pair, Pair]:
     """(removal, addition): equal for symmetric pairs."""
-    q = release.sampling_probability
-    replaced = events.relation is REPLACE_ONE
-    pair: Pair
+    loss, q, is_replaced = release.loss, release.sampling_probability, relation is REPLACE_ONE
+    whole: Pair
+    replaced: Pair
     match release.kind:
-        case Kind.GAUSSIAN | Kind.LAPLACE:
-            base = (
-                GaussianPair(release.loss)
-                if release.kind is Kind.GAUSSIAN
-                else LaplacePair(release.loss)
-            )
-            if q == 1:
-                return base, base
-            if not replaced:
-                pair = RemovalPair(base, q)
-                return pair, SwappedPair(pair)
-            pair = (
-                OpposedPair(release.loss, q)
-                if isinstance(base, GaussianPair)
-                else CoinPair(base, q)
-            )
-            return pair, pair
-    return _randomised_response(release.loss, release.delta, q, revealed=replaced)
+        case Kind.GAUSSIAN:
+            whole, replaced = GaussianPair(loss), OpposedPair(loss, q)
+        case Kind.LAPLACE:
+            whole, replaced = LaplacePair(loss), CoinPair(LaplacePair(loss), q)
+        case _:
+            return _randomised_response(loss, release.delta, q, revealed=is_replaced)
+    if q < 1 and not is_replaced:
+        return RemovalPair(whole, q), SwappedPair(RemovalPair(whole, q))
+    return (replaced if q < 1 else whole,) * 2
 
 
 def _randomised_response(

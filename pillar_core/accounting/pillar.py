@@ -43,7 +43,7 @@ from pillar_core.accounting.loss import (
     PersonPair,
     SwappedPair,
     atoms,
-    directions,
+    release_pairs,
 )
 from pillar_core.arrays import Array
 from pillar_core.events import PersonSampledEvent, RandomAllocationEvent
@@ -79,19 +79,18 @@ def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
 
 
 def _directions(events: ElementaryEvents, *, is_upper: bool = True) -> tuple[Direction, ...]:
-    """The pairs of every release by direction; those of random allocation worse or better for
-    privacy than the true ones."""
-    every = directions(events)
-    if not events.unsupported:
-        return every
-    kinds = [
-        (event, count) for event, count in events.unsupported if is_upper or not _is_full(event)
+    """The pairs of every release by direction, one direction where they mirror; those of random
+    allocation worse or better for privacy than the true ones."""
+    parts = [
+        (release_pairs(release, events.relation), release.count) for release in events.releases
     ]
-    extra = [(_pairs(event, events.relation, is_upper=is_upper), count) for event, count in kinds]
+    parts += [
+        (_pairs(event, events.relation, is_upper=is_upper), count)
+        for event, count in events.unsupported
+        if is_upper or not _is_full(event)
+    ]
     return tuple(
-        dict.fromkeys(
-            (*every[-side], *((pair[side], count) for pair, count in extra)) for side in (0, 1)
-        )
+        dict.fromkeys(tuple((pair[side], count) for pair, count in parts) for side in (0, 1))
     )
 
 

@@ -71,14 +71,7 @@ def usual_epsilon(
             orders,
             delta,
         )
-    from opacus.accountants.analysis.rdp import compute_rdp
-
-    curve = compute_rdp(
-        q=sampling_probability,
-        noise_multiplier=noise_multiplier,
-        steps=steps,
-        orders=list(USUAL_ORDERS),
-    )
+    curve = steps * _opacus_curve(sampling_probability, noise_multiplier, USUAL_ORDERS)
     epsilons = (
         curve - (math.log(delta) + np.log(orders)) / (orders - 1) + np.log1p(-1 / orders)
     )  # Balle et al. 2020, Theorem 21
@@ -288,16 +281,9 @@ def _unsupported_refusal(event: DpEvent, relation: NeighboringRelation) -> str:
             return _refusal(inner)
         case SampledWithoutReplacementDpEvent() if relation is REPLACE_ONE:
             inner = read(event.event, relation)
-            only_gaussian = (
-                inner.releases
-                and not inner.unsupported
-                and all(release.is_full_gaussian for release in inner.releases)
-            )
-            return (
-                ""
-                if only_gaussian
-                else "sampling without replacement has a Rényi curve for Gaussian releases only"
-            )
+            if inner.releases and inner.is_full_gaussian:
+                return ""
+            return "sampling without replacement has a Rényi curve for Gaussian releases only"
     return f"no Rényi curve under {relation} for {type(event).__name__}"
 
 
@@ -316,21 +302,18 @@ def _sampled_refusal(release: ElementaryRelease, events: ElementaryEvents) -> st
 def _opacus_bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
     curve = np.zeros(len(OPACUS_ORDERS))
     for release in events.releases:
-        curve = curve + release.count * _opacus_curve(dataclasses.replace(release, count=1))
+        curve = curve + release.count * _opacus_curve(
+            release.sampling_probability, 1 / release.loss, OPACUS_ORDERS
+        )
     return _epsilon(curve, OPACUS_ORDERS, events, delta)
 
 
 @functools.lru_cache(maxsize=512)
-def _opacus_curve(release: ElementaryRelease) -> Array:
+def _opacus_curve(q: float, noise_multiplier: float, orders: tuple[float, ...]) -> Array:
     from opacus.accountants.analysis.rdp import compute_rdp
 
     return np.asarray(
-        compute_rdp(
-            q=release.sampling_probability,
-            noise_multiplier=1 / release.loss,
-            steps=1,
-            orders=list(OPACUS_ORDERS),
-        )
+        compute_rdp(q=q, noise_multiplier=noise_multiplier, steps=1, orders=list(orders))
     )
 
 

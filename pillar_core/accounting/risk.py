@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 from pillar_core import checks
 from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant
 from pillar_core.accounting.auto import resolve_bound
-from pillar_core.accounting.elementary import ElementaryEvents, Kind, read
+from pillar_core.accounting.elementary import ElementaryEvents, ElementaryRelease, Kind, read
 from pillar_core.accounting.gaussian_dp import mu_of
 from pillar_core.accounting.gaussian_runs import SAMPLING_PROBABILITY, gaussian_run
 from pillar_core.arrays import Array
@@ -22,7 +22,6 @@ from pillar_core.errors import SettingError
 from pillar_core.ledger import DpEvent
 from pillar_core.numerics import smallest_passing
 from pillar_core.params import CHANCE, COUNT
-from pillar_core.types import NeighboringRelation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +59,13 @@ class TradeOff:
             "profile": f"from {len(self.deltas)} certified (ε, δ) pairs",
         }[self.kind]
 
+    @property
+    def pairs(self) -> list[tuple[float, float]]:
+        """The (ε, δ) that hold at once, of a curve that is not Gaussian."""
+        if self.kind == "pure":
+            return [(self.epsilon, 0.0)]
+        return list(zip(self.epsilons, self.deltas, strict=True))
+
     def miss_rate(self, false_positive_rate: Array | float) -> Array:
         """f(α), float64 of α's shape: the least share of members that an attack with that
         false-positive rate misses.
@@ -75,12 +81,7 @@ class TradeOff:
             )
             return missed
         missed = np.zeros_like(alpha)
-        pairs = (
-            [(self.epsilon, 0.0)]
-            if self.kind == "pure"
-            else list(zip(self.epsilons, self.deltas, strict=True))
-        )
-        for epsilon, delta in pairs:
+        for epsilon, delta in self.pairs:
             scale = math.exp(-epsilon)
             # a false-positive rate of 0 stays worth 0 however large e^ε is
             steep = np.where(
@@ -102,22 +103,15 @@ def trade_off(
     bound elsewhere. Raises UnsupportedError where no accountant bounds this event, or the one named
     does not.
     """
-    events = read(event, NeighboringRelation.of(relation))
+    events = read(event, relation)
     checks.one_of(ACCOUNTANTS, accountant=accountant)
-    releases = events.releases
     if events.is_non_private:
         return TradeOff("gaussian", mu=math.inf)
-    if not events.unsupported and all(release.is_full_gaussian for release in releases):
+    if events.is_full_gaussian:
         return TradeOff("gaussian", mu=events.gaussian_mu)
-    if (
-        not events.unsupported
-        and len(releases) == 1
-        and releases[0].kind in (Kind.PURE, Kind.EXPONENTIAL)
-        and releases[0].count == 1
-    ):
-        only = releases[0]
-        if only.delta == 0 and only.sampling_probability == 1:
-            return TradeOff("pure", epsilon=only.loss)
+    match events.releases, events.unsupported:
+        case (ElementaryRelease(Kind.PURE | Kind.EXPONENTIAL, loss, 1, 1.0, 0.0),), ():
+            return TradeOff("pure", epsilon=loss)
     epsilons, deltas = profile(event, relation=relation, accountant=accountant)
     return TradeOff("profile", epsilons=tuple(epsilons.tolist()), deltas=tuple(deltas.tolist()))
 
@@ -127,9 +121,7 @@ def advantage(curve: TradeOff) -> float:
     at ε = 0."""
     if curve.kind == "gaussian":
         return float(2 * ndtr(curve.mu / 2) - 1)
-    if curve.kind == "pure":
-        return math.tanh(curve.epsilon / 2)
-    pairs = list(zip(curve.epsilons, curve.deltas, strict=True)) or [(math.inf, 1.0)]
+    pairs = curve.pairs or [(math.inf, 1.0)]
     return min(max(delta + (1 - delta) * math.tanh(epsilon / 2), 0.0) for epsilon, delta in pairs)
 
 
@@ -209,9 +201,11 @@ def noise_for_risk(
     share of even bets on membership that the model turns from wrong to right (1/N for "1 guess in
     N"). Raises SettingError for a `most` that blind guessing exceeds.
     """
-    checks.within(false_positive_rate=(false_positive_rate, CHANCE), most=(most, CHANCE))
     checks.within(
-        sampling_probability=(sampling_probability, SAMPLING_PROBABILITY), steps=(steps, COUNT)
+        false_positive_rate=(false_positive_rate, CHANCE),
+        most=(most, CHANCE),
+        sampling_probability=(sampling_probability, SAMPLING_PROBABILITY),
+        steps=(steps, COUNT),
     )
     least, top = (0.0, 0.5) if false_positive_rate is None else (false_positive_rate, 1.0)
     if not least < most < top:
@@ -265,16 +259,17 @@ def odds(
     )
     accused = (
         f"An attacker who wrongly accuses at most 1 in {1 / false_positive_rate:,.0f} people who"
-        " were not used "
+        f" were not used finds at most {_one_in(tpr)} of those who were."
     )
-    accused += f"finds at most {_one_in(tpr)} of those who were."
     listed = (
         f"Picking a person's record from {candidates:,} equally likely ones succeeds at most"
-        f" {_one_in(picked)} times; "
+        f" {_one_in(picked)} times; blind, 1 in {candidates:,}."
     )
-    listed += f"blind, 1 in {candidates:,}."
-    accusation = Odds("accusation", tpr, false_positive_rate, accused)
-    return Odds("bet", bet, 0.5, bets), accusation, Odds("pick", picked, 1 / candidates, listed)
+    return (
+        Odds("bet", bet, 0.5, bets),
+        Odds("accusation", tpr, false_positive_rate, accused),
+        Odds("pick", picked, 1 / candidates, listed),
+    )
 
 
 def _per(chance: float, total: int) -> str:
@@ -305,11 +300,12 @@ def profile(
     arrays for ε = inf. Raises UnsupportedError where the accountant gives no bound, or none for
     this event.
     """
-    neighbours = NeighboringRelation.of(relation)
-    chosen = resolve_bound(event, relation=neighbours, accountant=accountant)
-    events = read(event, neighbours)
-    if events.is_empty or events.is_non_private:
-        return (np.zeros(1), np.zeros(1)) if events.is_empty else (np.empty(0), np.empty(0))
+    chosen = resolve_bound(event, relation=relation, accountant=accountant)
+    events = read(event, relation)
+    if events.is_empty:
+        return np.zeros(1), np.zeros(1)
+    if events.is_non_private:
+        return np.empty(0), np.empty(0)
     if chosen.profile is not None and not chosen.refusal(events):
         epsilons, deltas = chosen.profile(events, _deltas)
     else:

@@ -87,8 +87,7 @@ def _refusal(events: ElementaryEvents) -> str:
         event, count = events.unsupported[0]
         if isinstance(event, RepeatAndSelectDpEvent) and count == 1:
             inner = read(event.event, events.relation)
-            full = all(release.is_full_gaussian for release in inner.releases)
-            if inner.releases and full and not (inner.unsupported or inner.is_non_private):
+            if inner.releases and inner.is_full_gaussian and not inner.is_non_private:
                 return ""
     return "it is for one choice among full Gaussian runs, with no release besides"
 

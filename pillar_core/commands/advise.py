@@ -4,13 +4,19 @@
 import argparse
 import contextlib
 import dataclasses
-import json
 import sys
 
 from pillar_core.arrays import Json
 from pillar_core.commands import export
 from pillar_core.commands import options as shared
-from pillar_core.commands.options import Commands, features_of, is_table_file
+from pillar_core.commands.options import (
+    Commands,
+    features_of,
+    flag,
+    is_table_file,
+    option,
+    several,
+)
 from pillar_core.data.encoding import misfits
 from pillar_core.errors import DataError
 from pillar_core.runs.models import guarantee_card
@@ -20,53 +26,35 @@ from pillar_core.studies.advice.prediction import IN_WORDS
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser, chooser = commands.add_parser("advise"), commands.add_parser("choose")
+    parser = shared.add_command(commands, "advise", _advise)
+    chooser = shared.add_command(commands, "choose", _choose)
     for each in (parser, chooser):
         shared.add_data_options(each)
-        each.add_argument(
-            "--candidates",
-            nargs="+",
-            default=[],
-            help="public sets to weigh: registered names or files",
-        )
+        candidates = several("public sets to weigh: registered names or files")
+        shared.add_options(each, candidates=candidates, metric=shared.metric_option())
         shared.add_budget_options(each, has_accountant=False)
-        shared.add_metric(each)
-    parser.add_argument(
-        "--alike",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="candidates that you state to be like the private rows (own: --public)",
+    shared.add_options(
+        parser,
+        alike=several(
+            "candidates that you state to be like the private rows (own: --public)", "NAME"
+        ),
+        epsilon=option("privacy budget ε", float, 1.0),
+        target_accuracy=option("in [0, 1]: look for the smallest ε that should reach it", float),
+        seed=option("of the split and of the plays on public rows", int, 0),
+        json=flag("print the advice as JSON"),
     )
-    parser.add_argument("--epsilon", type=float, default=1.0, help="privacy budget ε")
-    parser.add_argument(
-        "--target-accuracy",
-        type=float,
-        help="in [0, 1]: look for the smallest ε that should reach it",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, help="of the split and of the plays on public rows"
-    )
-    parser.add_argument("--json", action="store_true", help="print the advice as JSON")
-    parser.set_defaults(command=_advise)
-    chooser.add_argument(
-        "--backbones",
-        nargs="+",
-        help="backbones of images or texts to choose among, without ε; the first is the default",
-    )
-    chooser.add_argument(
-        "--epsilon",
-        type=float,
-        required=True,
-        help="privacy budget ε of choice and training together",
-    )
-    chooser.add_argument(
-        "--methods",
-        nargs="+",
-        help="learners to take from (default: those that free advice prefers)",
+    shared.add_options(
+        chooser,
+        backbones=several(
+            "backbones of images or texts to choose among, without ε; the first is the default",
+            default=None,
+        ),
+        epsilon=option("privacy budget ε of choice and training together", float, required=True),
+        methods=several(
+            "learners to take from (default: those that free advice prefers)", default=None
+        ),
     )
     export.add_options(chooser, "choice")
-    chooser.set_defaults(command=_choose)
 
 
 def _advise(options: argparse.Namespace) -> int:
@@ -77,8 +65,10 @@ def _advise(options: argparse.Namespace) -> int:
         split, candidates=_candidates(options) or None, **shared.fields_of(options, *names)
     )
     said = ("method", "settings", "backbone", "public", "epsilon", "sentence", "reasons", "price")
-    plain = shared.fields_of(advice, *said) | _expected(advice.expected)
-    print(json.dumps(plain, indent=2, ensure_ascii=False) if options.json else _words(advice))
+    if options.json:
+        shared.print_form(shared.fields_of(advice, *said) | _expected(advice.expected))
+    else:
+        print(_words(advice))
     return 0
 
 
@@ -126,16 +116,14 @@ def _choose(options: argparse.Namespace) -> int:
     choice = dataclasses.replace(choice, record=record)
     if options.json:
         plain = shared.fields_of(choice, "public", "method", "settings", "reasons", "sentence")
-        plain |= _expected(choice.expected) | {
-            "backbone": choice.split.features.backbone,
-            "accuracy": choice.record.accuracy,
-        }
-        print(
-            json.dumps(
-                plain | {"guarantee": guarantee_card(choice.guarantee)},
-                indent=2,
-                ensure_ascii=False,
-            )
+        shared.print_form(
+            plain
+            | _expected(choice.expected)
+            | {
+                "backbone": choice.split.features.backbone,
+                "accuracy": choice.record.accuracy,
+                "guarantee": guarantee_card(choice.guarantee),
+            }
         )
     else:
         print("\n".join([choice.sentence, *(f"why  {line}" for line in choice.reasons)]))

@@ -7,7 +7,7 @@ import time
 import pandas as pd
 
 from pillar_core import store
-from pillar_core.commands.options import Commands, printable
+from pillar_core.commands.options import Commands, add_command, flag, option, printable
 from pillar_core.errors import StoreError
 from pillar_core.runs import records
 
@@ -16,56 +16,53 @@ UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser("cache")
-    actions = parser.add_subparsers(required=True, metavar="action")
-    parser = actions.add_parser("ls", help="what the cache holds, by kind")
-    parser.add_argument(
-        "--kind", choices=store.KINDS, help="its entries one by one, longest unused first"
+    actions = commands.add_parser("cache").add_subparsers(required=True, metavar="action")
+    add_command(
+        actions,
+        "ls",
+        _print_entries,
+        "what the cache holds, by kind",
+        kind=option("its entries one by one, longest unused first", choices=store.KINDS),
     )
-    parser.set_defaults(command=_print_entries)
-    parser = actions.add_parser(
-        "verify", help="compare every entry with its checksum; 1 where one is damaged"
+    add_command(
+        actions,
+        "verify",
+        _verify,
+        "compare every entry with its checksum; 1 where one is damaged",
+        remove=flag("remove damaged entries; they are computed again when asked for"),
     )
-    parser.add_argument(
-        "--remove",
-        action="store_true",
-        help="remove damaged entries; they are computed again when asked for",
+    add_command(
+        actions,
+        "prune",
+        _prune,
+        "remove the longest unused entries, features first, records last",
+        to=option("the size to keep at most, such as 500MB or 5GB", metavar="SIZE", required=True),
     )
-    parser.set_defaults(command=_verify)
-    parser = actions.add_parser(
-        "prune", help="remove the longest unused entries, features first, records last"
-    )
-    parser.add_argument(
-        "--to", required=True, metavar="SIZE", help="the size to keep at most, such as 500MB or 5GB"
-    )
-    parser.set_defaults(command=_prune)
-    parser = actions.add_parser(
-        "export", help="write records into one zip file, for another machine"
+    parser = add_command(
+        actions,
+        "export",
+        _export,
+        "write records into one zip file, for another machine",
+        features=flag("take features along as well; they may be private"),
     )
     parser.add_argument("file", help="the zip file to write")
-    parser.add_argument(
-        "--features", action="store_true", help="take features along as well; they may be private"
-    )
-    parser.set_defaults(command=_export)
-    parser = actions.add_parser(
+    parser = add_command(
+        actions,
         "import",
-        help="take in what a zip file that `export` wrote holds; each checksum is compared",
+        _import,
+        "take in what a zip file that `export` wrote holds; each checksum is compared",
     )
     parser.add_argument("file", help="the zip file to read")
-    parser.set_defaults(command=_import)
-    parser = actions.add_parser(
-        "runs", help="write every run of the cache for a spreadsheet, or for MLflow"
+    add_command(
+        actions,
+        "runs",
+        _write_runs,
+        "write every run of the cache for a spreadsheet, or for MLflow",
+        format=option(
+            "a csv file, or a folder that MLflow reads", choices=("csv", "mlflow"), required=True
+        ),
+        output=option("the file or folder to write", metavar="PATH", required=True),
     )
-    parser.add_argument(
-        "--format",
-        required=True,
-        choices=("csv", "mlflow"),
-        help="a csv file, or a folder that MLflow reads",
-    )
-    parser.add_argument(
-        "--output", required=True, metavar="PATH", help="the file or folder to write"
-    )
-    parser.set_defaults(command=_write_runs)
 
 
 def byte_count(text: str) -> int:

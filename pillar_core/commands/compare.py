@@ -8,10 +8,9 @@ import pandas as pd
 
 from pillar_core.arrays import Json
 from pillar_core.commands import options as shared
-from pillar_core.commands.options import Commands
+from pillar_core.commands.options import Commands, option
 from pillar_core.data import uploads
 from pillar_core.errors import SettingError
-from pillar_core.numerics import round_up
 from pillar_core.runs.receipts import account_of
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import is_known
@@ -26,33 +25,33 @@ BUDGETS = "budgets"
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser("compare")
-    shared.add_data_options(parser)
     views = "; ".join(
         f"{name}: {view.title} ({view.source})" for name, view in COMPARE_VIEWS.items()
     )
-    parser.add_argument(
-        "--view",
-        default=BUDGETS,
-        choices=(BUDGETS, *COMPARE_VIEWS),
-        help=f"what varies (budgets: ε; {views})",
+    parser = shared.add_command(
+        commands,
+        "compare",
+        command,
+        view=option(
+            f"what varies (budgets: ε; {views})",
+            default=BUDGETS,
+            choices=(BUDGETS, *COMPARE_VIEWS),
+        ),
+        other=option("for the view shift: the data set or file whose rows become public instead"),
+        methods=option("comma-separated names (default: all that can run)"),
+        epsilon=option("comma-separated budgets", default="0.1,0.3,0.7"),
+        seeds=option("runs per cell; seed s sets split and run", int, 3),
+        first_seed=option("the smallest of these seeds", int, 0),
+        score=option(
+            "what is compared",
+            default="accuracy",
+            choices=("accuracy", "balanced_accuracy", "auc"),
+        ),
+        set=shared.assignments_option("a setting of every learner that has it"),
+        output=option("CSV file of the single runs"),
     )
-    parser.add_argument(
-        "--other", help="for the view shift: the data set or file whose rows become public instead"
-    )
-    parser.add_argument("--methods", help="comma-separated names (default: all that can run)")
-    parser.add_argument("--epsilon", default="0.1,0.3,0.7", help="comma-separated budgets")
+    shared.add_data_options(parser)
     shared.add_budget_options(parser)
-    parser.add_argument(
-        "--seeds", type=int, default=3, help="runs per cell; seed s sets split and run"
-    )
-    parser.add_argument("--first-seed", type=int, default=0, help="the smallest of these seeds")
-    parser.add_argument(
-        "--score", default="accuracy", choices=["accuracy", "balanced_accuracy", "auc"]
-    )
-    shared.add_assignments(parser, "--set", "a setting of every learner that has it")
-    parser.add_argument("--output", help="CSV file of the single runs")
-    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
@@ -64,13 +63,7 @@ def command(options: argparse.Namespace) -> int:
     table, lines = view(options, split)
     if options.output:
         write_csv(table, options.output)
-    print(
-        lines.to_string(
-            index=False,
-            float_format=lambda value: f"{value:.4g}",
-            formatters={"epsilon_upper": round_up},
-        )
-    )
+    shared.print_table(lines)
     return 1 if (lines["error_message"] != "").any() else 0
 
 

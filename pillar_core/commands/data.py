@@ -11,17 +11,22 @@ import sys
 import time
 from pathlib import Path
 
-from pillar_core import params, store
+from pillar_core import store
 from pillar_core.backbones.cards import BATCH_SIZE, DEVICE
 from pillar_core.commands.options import (
     Commands,
-    add_assignments,
     add_column_options,
+    add_command,
     as_lines,
     assignments,
+    assignments_option,
+    flag,
     is_table_file,
+    option,
     printer,
     private_of,
+    setting,
+    settings_words,
 )
 from pillar_core.data import (
     DATASETS,
@@ -47,72 +52,56 @@ from pillar_core.types import Dataset, FeatureSet
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser("data")
-    parser.add_argument(
-        "name", nargs="?", help="a data set, such as ham10000 or hub:<owner>/<name>; none: all"
-    )
-    parser.add_argument(
-        "--download",
-        action="store_true",
-        help="fetch it where its files are not here, then read it",
-    )
-    parser.add_argument("--read", action="store_true", help="read it and say what it holds")
-    parser.add_argument(
-        "--forget",
-        action="store_true",
-        help=(
+    root = assignments_option("a setting, such as root")
+    parser = add_command(
+        commands,
+        "data",
+        _describe,
+        download=flag("fetch it where its files are not here, then read it"),
+        read=flag("read it and say what it holds"),
+        forget=flag(
             "delete what the cache keeps of its rows, such as stored:<key>; its files stay. Of a"
             " file: with the options by which it was read"
         ),
+        dataset_setting=root,
+        public=option("of a table that is forgotten: the public rows beside it", metavar="FILE"),
     )
-    add_assignments(parser, "--dataset-setting", "a setting, such as root")
+    parser.add_argument(
+        "name", nargs="?", help="a data set, such as ham10000 or hub:<owner>/<name>; none: all"
+    )
     add_column_options(parser)
-    parser.add_argument(
-        "--public", metavar="FILE", help="of a table that is forgotten: the public rows beside it"
+    parser.set_defaults(rows_per_person=1)
+    add_command(
+        commands,
+        "extract",
+        _extract,
+        dataset=option("a registered data set, or a npz, folder or zip of images", required=True),
+        dataset_setting=root,
+        download=flag("fetch the data set where its files are not here"),
+        backbone=option(
+            "see `list backbones`; options follow a ?, as in timm:resnet50?input_size=160",
+            required=True,
+        ),
+        weights=option(
+            "the backbone's weights (safetensors or a PyTorch state dictionary)", metavar="FILE"
+        ),
+        device=setting(DEVICE),
+        batch_size=setting(BATCH_SIZE),
+        output=option("write the features into a npz file as well", metavar="FILE"),
     )
-    parser.set_defaults(command=_describe, rows_per_person=1)
-    parser = commands.add_parser("extract")
-    parser.add_argument(
-        "--dataset", required=True, help="a registered data set, or a npz, folder or zip of images"
+    parser = add_command(
+        commands,
+        "recipe",
+        _write_recipe,
+        rows_per_person=option("rows of a person that count, the first ones", int, 1),
+        public=option(
+            "public rows for categories, fills and ranges (default: fill in by hand)",
+            metavar="FILE",
+        ),
+        output=option("the recipe, as JSON", metavar="FILE", required=True),
     )
-    add_assignments(parser, "--dataset-setting", "a setting, such as root")
-    parser.add_argument(
-        "--download", action="store_true", help="fetch the data set where its files are not here"
-    )
-    parser.add_argument(
-        "--backbone",
-        required=True,
-        help="see `list backbones`; options follow a ?, as in timm:resnet50?input_size=160",
-    )
-    parser.add_argument(
-        "--weights",
-        metavar="FILE",
-        help="the backbone's weights (safetensors or a PyTorch state dictionary)",
-    )
-    parser.add_argument("--device", default=DEVICE.default, help=f"{DEVICE.help} ({DEVICE.range})")
-    parser.add_argument(
-        "--batch-size",
-        type=int,
-        default=BATCH_SIZE.default,
-        help=f"{BATCH_SIZE.help} ({BATCH_SIZE.range})",
-    )
-    parser.add_argument(
-        "--output", metavar="FILE", help="write the features into a npz file as well"
-    )
-    parser.set_defaults(command=_extract)
-    parser = commands.add_parser("recipe")
     parser.add_argument("file", help="the table")
     add_column_options(parser, for_recipe=True)
-    parser.add_argument(
-        "--rows-per-person", type=int, default=1, help="rows of a person that count, the first ones"
-    )
-    parser.add_argument(
-        "--public",
-        metavar="FILE",
-        help="public rows for categories, fills and ranges (default: fill in by hand)",
-    )
-    parser.add_argument("--output", required=True, metavar="FILE", help="the recipe, as JSON")
-    parser.set_defaults(command=_write_recipe)
 
 
 def _describe(options: argparse.Namespace) -> int:
@@ -155,10 +144,7 @@ def _line(card: DatasetCard) -> str:
 
 
 def _card(card: DatasetCard, root: str | None) -> dict[str, str]:
-    known = {
-        name: f"{param.help} {param.range}; default {param.default}"
-        for name, param in params.params_of(card.settings).items()
-    }
+    known = settings_words(card.settings)
     return {
         "title": card.title,
         "source": card.source,

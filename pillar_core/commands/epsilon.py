@@ -8,7 +8,15 @@ from pathlib import Path
 
 from pillar_core import accounting, params
 from pillar_core.arrays import Json
-from pillar_core.commands.options import Commands, add_budget_options, fields_of
+from pillar_core.commands.options import (
+    Commands,
+    add_budget_options,
+    add_command,
+    add_options,
+    fields_of,
+    flag,
+    option,
+)
 from pillar_core.errors import DataError
 from pillar_core.numerics import round_up
 from pillar_core.studies.check import FIELDS, SAMPLERS, check_run
@@ -16,40 +24,30 @@ from pillar_core.studies.check import FIELDS, SAMPLERS, check_run
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    forward = commands.add_parser("epsilon")
-    forward.add_argument("noise_multiplier", type=float, help=params.NOISE_MULTIPLIER.help)
-    back = commands.add_parser("noise")
-    back.add_argument("epsilon", type=float, help=params.EPSILON.help)
-    for parser, command in ((forward, epsilon), (back, noise)):
-        parser.add_argument(
-            "--sampling-probability",
-            type=float,
-            default=1.0,
-            help="Poisson sampling probability q in (0, 1]",
+    for command, given in ((epsilon, params.NOISE_MULTIPLIER), (noise, params.EPSILON)):
+        parser = add_command(
+            commands,
+            command.__name__,
+            command,
+            sampling_probability=option("Poisson sampling probability q in (0, 1]", float, 1.0),
+            steps=option(params.STEPS.help, int, 1),
         )
-        parser.add_argument("--steps", type=int, default=1, help=params.STEPS.help)
+        parser.add_argument(given.name, type=float, help=given.help)
         add_budget_options(parser)
-        parser.set_defaults(command=command)
-    parser = commands.add_parser("check")
-    for field in FIELDS.values():
-        parser.add_argument(f"--{field.name.replace('_', '-')}", type=field.kind, help=field.help)
+    parser = add_command(
+        commands,
+        "check",
+        check,
+        command=option(
+            "the command line that starts the script, in quotes; its options count", dest="start"
+        ),
+        sampler=option(
+            "how batches are drawn (default: the script's, else poisson)", choices=(*SAMPLERS,)
+        ),
+        confirmed=flag("the run has these numbers and meets the conditions: show its ε"),
+    )
+    add_options(parser, **{field.name: option(field.help, field.kind) for field in FIELDS.values()})
     parser.add_argument("script", nargs="?", help="Python script or configuration; read, never run")
-    parser.add_argument(
-        "--command",
-        dest="start",
-        help="the command line that starts the script, in quotes; its options count",
-    )
-    parser.add_argument(
-        "--sampler",
-        choices=tuple(SAMPLERS),
-        help="how batches are drawn (default: the script's, else poisson)",
-    )
-    parser.add_argument(
-        "--confirmed",
-        action="store_true",
-        help="the run has these numbers and meets the conditions: show its ε",
-    )
-    parser.set_defaults(command=check)
 
 
 def epsilon(options: argparse.Namespace) -> int:

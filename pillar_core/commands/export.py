@@ -4,6 +4,8 @@ import argparse
 import contextlib
 from collections.abc import Callable, Iterator
 
+from pillar_core.commands import options as shared
+from pillar_core.commands.options import flag, option
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.runs import receipts
 from pillar_core.runs.models import SEEDED, check_room, model_bytes, write_model
@@ -12,20 +14,13 @@ from pillar_core.types import RunRecord, SemiPrivateSplit
 
 def add_options(parser: argparse.ArgumentParser, result: str) -> None:
     """Options that say where the noise comes from, and write the result and its model down."""
-    parser.add_argument(
-        "--seed", type=int, default=0, help="seed of the split and of an experiment"
-    )
-    parser.add_argument(
-        "--release",
-        action="store_true",
-        help="secret noise from the operating system instead of a seed",
-    )
-    parser.add_argument("--json", action="store_true", help=f"print the {result} as JSON")
-    parser.add_argument("--export", metavar="FILE", help="write the model (release runs only)")
-    parser.add_argument(
-        "--onnx",
-        action="store_true",
-        help="a model of images also as model.onnx, with its backbone (extra onnx)",
+    shared.add_options(
+        parser,
+        seed=option("seed of the split and of an experiment", int, 0),
+        release=flag("secret noise from the operating system instead of a seed"),
+        json=flag(f"print the {result} as JSON"),
+        export=option("write the model (release runs only)", metavar="FILE"),
+        onnx=flag("a model of images also as model.onnx, with its backbone (extra onnx)"),
     )
 
 

@@ -3,24 +3,23 @@
 import argparse
 from pathlib import Path
 
-from pillar_core.commands.options import Commands
+from pillar_core.commands.options import Commands, add_command, option, several
 from pillar_core.studies import portable
 
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser("html")
+    parser = add_command(
+        commands,
+        "html",
+        command,
+        dataset=option("a data set with runs in the cache", required=True),
+        methods=several("learners to show (default: all with runs)"),
+        public=option("the public set that the runs used"),
+        public_fraction=option("the public share that the runs used", float),
+        link=option("an address that the file leads back to", default="", metavar="ADDRESS"),
+    )
     parser.add_argument("file", help="the HTML file to write")
-    parser.add_argument("--dataset", required=True, help="a data set with runs in the cache")
-    parser.add_argument(
-        "--methods", nargs="+", default=[], help="learners to show (default: all with runs)"
-    )
-    parser.add_argument("--public", help="the public set that the runs used")
-    parser.add_argument("--public-fraction", type=float, help="the public share that the runs used")
-    parser.add_argument(
-        "--link", default="", metavar="ADDRESS", help="an address that the file leads back to"
-    )
-    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:

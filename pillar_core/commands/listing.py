@@ -5,10 +5,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from pillar_core import params
 from pillar_core.accounting import ACCOUNTANTS
 from pillar_core.backbones import BACKBONES
-from pillar_core.commands.options import Commands, as_lines
+from pillar_core.commands.options import Commands, add_command, as_lines, settings_words
 from pillar_core.data import DATASETS
 from pillar_core.jobs import JOB_KINDS
 from pillar_core.methods import METHODS
@@ -20,8 +19,17 @@ from pillar_core.studies.papers import TABLES
 from pillar_core.theory import CALCULATORS
 
 _REGISTRIES: tuple[Registry[Any], ...] = (
-    *(METHODS, DATASETS, BACKBONES, ACCOUNTANTS, SCORES, MODELS, METRICS),
-    *(CALCULATORS, COMPARE_VIEWS, TABLES, JOB_KINDS),
+    METHODS,
+    DATASETS,
+    BACKBONES,
+    ACCOUNTANTS,
+    SCORES,
+    MODELS,
+    METRICS,
+    CALCULATORS,
+    COMPARE_VIEWS,
+    TABLES,
+    JOB_KINDS,
 )
 WHAT: Mapping[str, Registry[Any]] = {
     f"{registry.noun.replace(' ', '-')}s": registry for registry in _REGISTRIES
@@ -31,9 +39,8 @@ WHAT: Mapping[str, Registry[Any]] = {
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser("list")
+    parser = add_command(commands, "list", command)
     parser.add_argument("what", nargs="?", help=f"one of {', '.join(WHAT)}, or the name of an item")
-    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
@@ -72,13 +79,8 @@ def _facts(item: Any) -> dict[str, str]:
         for name, value in values.items()
         if isinstance(value, str | int | float | frozenset | tuple)
     }
-    settings = (
-        params.params_of(values["settings"]) if isinstance(values.get("settings"), type) else {}
-    )
-    facts |= {
-        name: f"{param.help} {param.range}; default {param.default}"
-        for name, param in settings.items()
-    }
+    if isinstance(values.get("settings"), type):
+        facts |= settings_words(values["settings"])
     return {name: fact for name, fact in facts.items() if fact}
 
 

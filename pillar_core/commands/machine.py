@@ -10,48 +10,48 @@ import sys
 
 from pillar_core import mode, store
 from pillar_core.commands.cache import size_words
-from pillar_core.commands.options import Commands, as_lines, printer
+from pillar_core.commands.options import (
+    Commands,
+    add_command,
+    as_lines,
+    flag,
+    option,
+    printer,
+)
 from pillar_core.deferred import torch
 from pillar_core.runs import starter
 from pillar_core.runs.versions import VERSION, made_with
 
 _PACKAGES = (
-    *(
-        "torch",
-        "torchvision",
-        "timm",
-        "opacus",
-        "scikit-learn",
-        "pandas",
-        "numpy",
-        "scipy",
-        "prv-accountant",
-    ),
-    *("diskcache", "distributed", "safetensors", "streamlit", "plotly"),
+    "torch",
+    "torchvision",
+    "timm",
+    "opacus",
+    "scikit-learn",
+    "pandas",
+    "numpy",
+    "scipy",
+    "prv-accountant",
+    "diskcache",
+    "distributed",
+    "safetensors",
+    "streamlit",
+    "plotly",
 )
 
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser("starter")
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="only say whether every record is there for the current code",
+    add_command(
+        commands,
+        "starter",
+        _rebuild,
+        check=flag("only say whether every record is there for the current code"),
+        features=flag("rebuild the features of the images that come with the library instead"),
     )
-    parser.add_argument(
-        "--features",
-        action="store_true",
-        help="rebuild the features of the images that come with the library instead",
-    )
-    parser.set_defaults(command=_rebuild)
-    parser = commands.add_parser("jobs")
-    parser.add_argument(
-        "--idle-minutes", type=float, default=10.0, help="stop after so long without work"
-    )
-    parser.set_defaults(command=_serve)
-    parser = commands.add_parser("doctor")
-    parser.set_defaults(command=_examine)
+    idle = option("stop after so long without work", float, 10.0)
+    add_command(commands, "jobs", _serve, idle_minutes=idle)
+    add_command(commands, "doctor", _examine)
 
 
 def _rebuild(options: argparse.Namespace) -> int:

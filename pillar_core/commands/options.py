@@ -2,11 +2,14 @@
 parameters."""
 
 import argparse
+import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import pandas as pd
 
 from pillar_core import params, texts
 from pillar_core.arrays import Json
@@ -17,6 +20,8 @@ from pillar_core.data.raw import Roles
 from pillar_core.errors import SettingError
 from pillar_core.methods import METHODS
 from pillar_core.metrics import FIGURES
+from pillar_core.numerics import round_up
+from pillar_core.params import Param
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import (
     BACKBONE,
@@ -30,50 +35,91 @@ from pillar_core.types import FeatureSet, Progress, PublicUse, SemiPrivateSplit
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a command adds its parser to."""
 Group: TypeAlias = "argparse.ArgumentParser | argparse._ArgumentGroup"
+Declaration: TypeAlias = dict[str, Any]
+"""What argparse takes of an option."""
 _SECONDS_BETWEEN_LINES = 1.0
+
+
+def add_command(
+    commands: Commands,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    /,
+    help: str | None = None,
+    **options: Declaration,
+) -> argparse.ArgumentParser:
+    """The parser of a command that calls `run`, with these options."""
+    parser = commands.add_parser(name, help=help)
+    parser.set_defaults(command=run)
+    add_options(parser, **options)
+    return parser
+
+
+def add_options(group: Group, /, **options: Declaration) -> None:
+    """Adds options by name, each as `flag`, `option` or `setting` declares it."""
+    for name, declaration in options.items():
+        group.add_argument(f"--{name.replace('_', '-')}", **declaration)
+
+
+def flag(help: str) -> Declaration:
+    """An option that is on where it is given."""
+    return {"action": "store_true", "help": help}
+
+
+def option(
+    help: str, kind: type = str, default: Json = None, metavar: str | None = None, **more: Json
+) -> Declaration:
+    """An option with a value of this type; more: as argparse has it."""
+    return {"type": kind, "default": default, "metavar": metavar, "help": help, **more}
+
+
+def several(help: str, metavar: str | None = None, **more: Json) -> Declaration:
+    """An option with one value or more."""
+    return {"nargs": "+", "default": [], "metavar": metavar, "help": help, **more}
+
+
+def assignments_option(help: str) -> Declaration:
+    """An option that is given as often as there is something to set."""
+    return {"action": "append", "default": [], "metavar": "NAME=VALUE", "help": help}
+
+
+def setting(param: Param, more: str = "", **changes: Json) -> Declaration:
+    """An option with the type, default and help of a declared setting, and `more` words on it."""
+    help = f"{param.help} ({param.range}{more})"
+    return {"type": param.kind, "default": param.default, "help": help, **changes}
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     """Options that name the rows, which of them are public, what columns of a table mean, and whose
     the rows are."""
-    group = parser.add_argument_group("data")
-    group.add_argument(
-        "--dataset",
-        default="digits",
-        help="a registered data set, or a file: npz or table; folder or zip of images",
-    )
-    add_assignments(group, "--dataset-setting", "a setting of a generated data set")
-    group.add_argument(
-        "--backbone",
-        help=(
+    add_options(
+        parser.add_argument_group("data"),
+        dataset=option(
+            "a registered data set, or a file: npz or table; folder or zip of images",
+            default="digits",
+        ),
+        dataset_setting=assignments_option("a setting of a generated data set"),
+        backbone=option(
             "features of images: a registered backbone (default: the card's; of large images in a"
             " file the network that comes along); of a table: bins or fourier (default: as given)"
         ),
-    )
-    group.add_argument(
-        "--public-fraction", type=float, help="share of the train rows that is public, in (0, 1)"
-    )
-    group.add_argument("--public-per-class", type=int, help="public rows a class, instead")
-    group.add_argument(
-        "--public",
-        help=(
+        public_fraction=option("share of the train rows that is public, in (0, 1)", float),
+        public_per_class=option("public rows a class, instead", int),
+        public=option(
             "another data set or file whose train rows are public, instead; made_up: drawn from"
             " what --recipe declares"
         ),
+        allow_overlap=flag("accept public rows that are private rows"),
+        split_seed=option("seed of the split (default: the run's seed)", int),
     )
-    group.add_argument(
-        "--allow-overlap", action="store_true", help="accept public rows that are private rows"
-    )
-    group.add_argument("--split-seed", type=int, help="seed of the split (default: the run's seed)")
     add_column_options(parser)
-    group = parser.add_argument_group(
-        "several rows of one person, as a table's --person or `persons` in a npz say"
-    )
-    group.add_argument(
-        "--rows-per-person",
-        type=int,
-        default=1,
-        help="rows of a person that are kept (1: the first, or as declared)",
+    add_options(
+        parser.add_argument_group(
+            "several rows of one person, as a table's --person or `persons` in a npz say"
+        ),
+        rows_per_person=option(
+            "rows of a person that are kept (1: the first, or as declared)", int, 1
+        ),
     )
 
 
@@ -81,68 +127,65 @@ def add_column_options(parser: argparse.ArgumentParser, *, for_recipe: bool = Fa
     """Options that say what the columns of a table mean; of one that a recipe is written from,
     without what the recipe says then."""
     group = parser.add_argument_group("columns of a table")
-    group.add_argument(
-        "--label",
-        metavar="COLUMN",
-        required=for_recipe,
-        help="of a table: what is predicted (else a column named so, or alone of words)",
-    )
-    group.add_argument(
-        "--person", metavar="COLUMN", help="of a table: whose the rows are; ε is then a person's"
-    )
-    group.add_argument(
-        "--leave-out",
-        metavar="COLUMN",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="columns of a table to leave out",
-    )
-    group.add_argument(
-        "--text", metavar="COLUMN", help="of a table: whose texts become numbers, each by itself"
+    add_options(
+        group,
+        label=option(
+            "of a table: what is predicted (else a column named so, or alone of words)",
+            metavar="COLUMN",
+            required=for_recipe,
+        ),
+        person=option("of a table: whose the rows are; ε is then a person's", metavar="COLUMN"),
+        leave_out=several("columns of a table to leave out", "COLUMN", action="extend"),
+        text=option("of a table: whose texts become numbers, each by itself", metavar="COLUMN"),
     )
     if for_recipe:
         return
-    group.add_argument(
-        "--range",
-        dest="ranges",
-        metavar="COLUMN=LOW:HIGH",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="what columns of numbers can hold, in their unit; public rows are compared with it",
-    )
-    group.add_argument(
-        "--recipe",
-        metavar="FILE",
-        help="how a table becomes numbers (default: as the first public table)",
+    add_options(
+        group,
+        range=several(
+            "what columns of numbers can hold, in their unit; public rows are compared with it",
+            "COLUMN=LOW:HIGH",
+            action="extend",
+            dest="ranges",
+        ),
+        recipe=option(
+            "how a table becomes numbers (default: as the first public table)", metavar="FILE"
+        ),
     )
 
 
-def add_assignments(group: Group, flag: str, help: str) -> None:
-    """An option that is given as often as there is something to set."""
-    group.add_argument(flag, action="append", default=[], metavar="NAME=VALUE", help=help)
-
-
-def add_metric(group: Group) -> None:
+def metric_option() -> Declaration:
     """The option that says which number is wanted."""
     told = "the number that you want (default: accuracy, balanced where classes are unequal)"
-    group.add_argument("--metric", choices=FIGURES, help=told)
+    return option(told, choices=FIGURES)
+
+
+def relation_option() -> Declaration:
+    """The option that says what neighbouring data sets are."""
+    return option("add_or_remove_one or replace_one", default="add_or_remove_one")
 
 
 def add_budget_options(group: Group, *, has_accountant: bool = True) -> None:
     """Options that say under which relation δ and ε are counted, and by whom."""
-    group.add_argument(
-        "--delta",
-        type=float,
-        default=params.DELTA.default,
-        help=f"{params.DELTA.help} ({params.DELTA.range})",
-    )
-    group.add_argument(
-        "--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one"
-    )
+    add_options(group, delta=setting(params.DELTA), relation=relation_option())
     if has_accountant:
-        group.add_argument("--accountant", default="auto", help="see `list accountants`")
+        add_options(group, accountant=option("see `list accountants`", default="auto"))
+
+
+def print_form(form: Mapping[str, Json]) -> None:
+    """Prints a result as JSON."""
+    print(json.dumps(form, indent=2, ensure_ascii=False))
+
+
+def print_table(table: pd.DataFrame) -> None:
+    """Prints it with four digits, and upper ends of ε rounded up."""
+    print(
+        table.to_string(
+            index=False,
+            float_format=lambda value: f"{value:.4g}",
+            formatters={"epsilon_upper": round_up},
+        )
+    )
 
 
 def printable(text: object) -> str:
@@ -237,20 +280,35 @@ def method_settings(method: str, pairs: list[str]) -> dict[str, Json]:
 
 def assignments(pairs: list[str]) -> dict[str, Json]:
     """NAME=VALUE pairs as a mapping; numbers, true, false and none are read as such."""
-    values: dict[str, Json] = {}
+    return {
+        name.replace("-", "_"): None if text.lower() == "none" else literal(text)
+        for name, text in texts_by_name(pairs, "settings are written NAME=VALUE").items()
+    }
+
+
+def texts_by_name(pairs: list[str], words: str) -> dict[str, str]:
+    """Texts by what stands before their equals sign. Raises SettingError, in these words: a pair
+    without a name or a sign."""
+    texts = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:
-            raise SettingError(f"settings are written NAME=VALUE; got {pair!r}.")
-        values[name.strip().replace("-", "_")] = (
-            None if text.strip().lower() == "none" else literal(text.strip())
-        )
-    return values
+            raise SettingError(f"{words}; got {pair!r}.")
+        texts[name.strip()] = text.strip()
+    return texts
 
 
 def fields_of(thing: object, *names: str) -> dict[str, Json]:
     """What options, or a result, hold under these names."""
     return {name: getattr(thing, name) for name in names}
+
+
+def settings_words(settings: type) -> dict[str, str]:
+    """What each declared setting is, by name."""
+    return {
+        name: f"{param.help} {param.range}; default {param.default}"
+        for name, param in params.params_of(settings).items()
+    }
 
 
 def as_lines(values: Mapping[str, Json]) -> str:

@@ -7,9 +7,17 @@ import pandas as pd
 
 from pillar_core.arrays import Json
 from pillar_core.backbones import BACKBONES
-from pillar_core.commands.options import Commands, printer
+from pillar_core.commands.options import (
+    Commands,
+    add_command,
+    assignments_option,
+    flag,
+    option,
+    printer,
+    texts_by_name,
+)
 from pillar_core.data import DATASETS, downloading, load_dataset
-from pillar_core.errors import DataError, SettingError
+from pillar_core.errors import DataError
 from pillar_core.runs.loading import through_backbone
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.sweep import cached_records, specs_of
@@ -19,52 +27,36 @@ from pillar_core.studies import papers
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
     actions = commands.add_parser("papers").add_subparsers(required=True, metavar="action")
-    parser = actions.add_parser(
-        "list", help="every published table and figure: runnable, shown on a page, or why not"
+    add_command(
+        actions,
+        "list",
+        _print_catalogue,
+        "every published table and figure: runnable, shown on a page, or why not",
     )
-    parser.set_defaults(command=_print_catalogue)
-    parser = actions.add_parser("show", help="a table's published numbers")
+    parser = add_command(actions, "show", _print_numbers, "a table's published numbers")
     parser.add_argument(
         "table", help="a runnable table, or “paper, item” such as 'gsd, Table 1'; see `papers list`"
     )
-    parser.set_defaults(command=_print_numbers)
-    parser = actions.add_parser(
-        "run", help="train a table's grid and lay it beside the published numbers"
+    parser = add_command(
+        actions,
+        "run",
+        _run_table,
+        "train a table's grid and lay it beside the published numbers",
+        dataset=option("its part for this private set (default: those of --data, or the first)"),
+        data={
+            **assignments_option("its features: a file or a stored name"),
+            "metavar": "DATASET=NAME",
+        },
+        get=flag("fetch the paper's own data sets and weights, and run every part of the table"),
+        dry_run=flag("with --get: say what it would fetch and train, and stop"),
+        tuned=flag(
+            "choose k and step size on validation rows, as the papers do: no ε covers the choice"
+        ),
+        seeds=option("runs per cell (default: the paper's number; 2 on stand-in rows)", int),
+        scheduler=option("jobs, or the address of a cluster (default: train in this process)"),
+        output=option("CSV file"),
     )
     parser.add_argument("table", help="see `papers list`")
-    parser.add_argument(
-        "--dataset", help="its part for this private set (default: those of --data, or the first)"
-    )
-    parser.add_argument(
-        "--data",
-        action="append",
-        default=[],
-        metavar="DATASET=NAME",
-        help="its features: a file or a stored name",
-    )
-    parser.add_argument(
-        "--get",
-        action="store_true",
-        help="fetch the paper's own data sets and weights, and run every part of the table",
-    )
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="with --get: say what it would fetch and train, and stop",
-    )
-    parser.add_argument(
-        "--tuned",
-        action="store_true",
-        help="choose k and step size on validation rows, as the papers do: no ε covers the choice",
-    )
-    parser.add_argument(
-        "--seeds", type=int, help="runs per cell (default: the paper's number; 2 on stand-in rows)"
-    )
-    parser.add_argument(
-        "--scheduler", help="jobs, or the address of a cluster (default: train in this process)"
-    )
-    parser.add_argument("--output", help="CSV file")
-    parser.set_defaults(command=_run_table)
 
 
 def _print_catalogue(options: argparse.Namespace) -> int:
@@ -97,7 +89,10 @@ def _print_numbers(options: argparse.Namespace) -> int:
 
 
 def _run_table(options: argparse.Namespace) -> int:
-    table, files = papers.named(options.table), _file_places(options.data)
+    table = papers.named(options.table)
+    files = texts_by_name(
+        options.data, "--data is written DATASET=NAME, such as CIFAR-10=features.npz"
+    )
     frames = []
     parts = table.datasets if options.get else list(files) or table.datasets[:1]
     for dataset in [options.dataset] if options.dataset else parts:
@@ -185,15 +180,3 @@ def _cost(grid: dict[str, Json]) -> str:
             ),
         ]
     )
-
-
-def _file_places(pairs: list[str]) -> dict[str, str]:
-    places = {}
-    for pair in pairs:
-        dataset, _, place = pair.partition("=")
-        if not place:
-            raise SettingError(
-                f"--data is written DATASET=NAME, such as CIFAR-10=features.npz; got {pair!r}."
-            )
-        places[dataset] = place
-    return places

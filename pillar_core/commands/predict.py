@@ -9,7 +9,17 @@ from collections.abc import Iterator
 
 from pillar_core import params
 from pillar_core.arrays import Array
-from pillar_core.commands.options import Commands, fields_of, printable, printer
+from pillar_core.commands.options import (
+    Commands,
+    add_command,
+    fields_of,
+    flag,
+    option,
+    printable,
+    printer,
+    relation_option,
+    setting,
+)
 from pillar_core.data.parts import place_of
 from pillar_core.runs import use
 from pillar_core.runs.evidence import evidence_page
@@ -21,61 +31,52 @@ from pillar_core.studies.private_test import private_test
 
 def add_to(commands: Commands) -> None:
     """Adds the commands and their options."""
-    parser = commands.add_parser("predict")
-    parser.add_argument("model", help="file written by `run --export` or downloaded from the app")
-    parser.add_argument(
+    predict = add_command(
+        commands,
+        "predict",
+        _predict,
+        output=option("csv file (default: standard output)", metavar="FILE"),
+        threshold=option(
+            "of two classes: the second, or --positive, from this probability on",
+            float,
+            metavar="T",
+        ),
+        positive=option("the class that the threshold is about", metavar="NAME"),
+        weights=option(
+            "weights of the backbone of an image model, where it needs a file", metavar="FILE"
+        ),
+    )
+    test = add_command(
+        commands,
+        "private-test",
+        _test,
+        epsilon=setting(params.EPSILON, ", of these rows", required=True),
+        relation=relation_option(),
+        rows_per_person=option("the most rows of one person among them: ε is then a person's", int),
+        person=option("the column of a table that says whose the rows are", metavar="COLUMN"),
+        metric=option("accuracy, balanced_accuracy, or auc (two classes)", default="accuracy"),
+        seed=option(
+            "of the noise, for experiments (default: the operating system's noise, for release)",
+            int,
+        ),
+        json=flag("print the figure as JSON"),
+    )
+    evidence = add_command(
+        commands,
+        "evidence",
+        _show_evidence,
+        output=option("the HTML file to write", metavar="FILE", required=True),
+    )
+    for parser in (predict, test, evidence):
+        parser.add_argument(
+            "model", help="file written by `run --export` or downloaded from the app"
+        )
+    predict.add_argument(
         "rows", help="a table with the model's columns, a folder or zip of images, npz or npy"
     )
-    parser.add_argument("--output", metavar="FILE", help="csv file (default: standard output)")
-    parser.add_argument(
-        "--threshold",
-        type=float,
-        metavar="T",
-        help="of two classes: the second, or --positive, from this probability on",
-    )
-    parser.add_argument("--positive", metavar="NAME", help="the class that the threshold is about")
-    parser.add_argument(
-        "--weights",
-        metavar="FILE",
-        help="weights of the backbone of an image model, where it needs a file",
-    )
-    parser.set_defaults(command=_predict)
-    parser = commands.add_parser("private-test")
-    parser.add_argument("model", help="file written by `run --export` or downloaded from the app")
-    parser.add_argument(
+    test.add_argument(
         "rows", help="rows with labels in a file: all of them, or those named as test rows"
     )
-    parser.add_argument(
-        "--epsilon",
-        required=True,
-        type=float,
-        help=f"{params.EPSILON.help} ({params.EPSILON.range}), of these rows",
-    )
-    parser.add_argument(
-        "--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one"
-    )
-    parser.add_argument(
-        "--rows-per-person",
-        type=int,
-        help="the most rows of one person among them: ε is then a person's",
-    )
-    parser.add_argument(
-        "--person", metavar="COLUMN", help="the column of a table that says whose the rows are"
-    )
-    parser.add_argument(
-        "--metric", default="accuracy", help="accuracy, balanced_accuracy, or auc (two classes)"
-    )
-    parser.add_argument(
-        "--seed",
-        type=int,
-        help="of the noise, for experiments (default: the operating system's noise, for release)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the figure as JSON")
-    parser.set_defaults(command=_test)
-    parser = commands.add_parser("evidence")
-    parser.add_argument("model", help="file written by `run --export` or downloaded from the app")
-    parser.add_argument("--output", required=True, metavar="FILE", help="the HTML file to write")
-    parser.set_defaults(command=_show_evidence)
 
 
 def _predict(options: argparse.Namespace) -> int:

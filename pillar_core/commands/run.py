@@ -1,7 +1,6 @@
 """`run`: train one learner and print what it reached and what it spent."""
 
 import argparse
-import json
 import math
 
 from pillar_core import params
@@ -9,7 +8,7 @@ from pillar_core.arrays import Json
 from pillar_core.backbones.text import zero_shot_accuracy
 from pillar_core.commands import export
 from pillar_core.commands import options as shared
-from pillar_core.commands.options import Commands
+from pillar_core.commands.options import Commands, flag, option
 from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words, round_up
 from pillar_core.runs.models import guarantee_card
@@ -19,47 +18,38 @@ from pillar_core.types import RunRecord, RunSpec
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser("run")
-    shared.add_data_options(parser)
-    group = parser.add_argument_group("class names")
-    group.add_argument(
-        "--text-embeddings",
-        metavar="SOURCE",
-        help="vectors of class names: npz, or open_clip:<model>",
+    parser = shared.add_command(
+        commands,
+        "run",
+        command,
+        method=option("see `list methods`", default="pillar"),
+        preset=option("named settings of the method, such as paper"),
+        metric=shared.metric_option(),
+        set=shared.assignments_option("a setting of the method, such as k=40"),
+        chosen_beforehand=flag("you fixed the settings without a look at these rows"),
     )
-    group.add_argument(
-        "--text-weights",
-        metavar="FILE_OR_TAG",
-        help="weights of open_clip: a file, or a tag of its hub",
+    export.add_options(parser, "record")
+    shared.add_data_options(parser)
+    shared.add_options(
+        parser.add_argument_group("class names"),
+        text_embeddings=option(
+            "vectors of class names: npz, or open_clip:<model>", metavar="SOURCE"
+        ),
+        text_weights=option(
+            "weights of open_clip: a file, or a tag of its hub", metavar="FILE_OR_TAG"
+        ),
     )
     group = parser.add_argument_group("privacy")
-    group.add_argument(
-        "--epsilon",
-        type=float,
-        help=f"{params.EPSILON.help} ({params.EPSILON.range}; inf: no noise)",
-    )
+    shared.add_options(group, epsilon=shared.setting(params.EPSILON, "; inf: no noise"))
     shared.add_budget_options(group)
-    parser.add_argument("--method", default="pillar", help="see `list methods`")
-    parser.add_argument("--preset", help="named settings of the method, such as paper")
-    shared.add_metric(parser)
-    shared.add_assignments(parser, "--set", "a setting of the method, such as k=40")
-    export.add_options(parser, "record")
-    parser.add_argument(
-        "--chosen-beforehand",
-        action="store_true",
-        help="you fixed the settings without a look at these rows",
-    )
-    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
     """Runs it."""
     METHODS[options.method]
     split = shared.load_split(options, seed=options.seed)
-    seed, settings = (
-        None if options.release else options.seed,
-        shared.method_settings(options.method, options.set),
-    )
+    seed = None if options.release else options.seed
+    settings = shared.method_settings(options.method, options.set)
     budget = (options.epsilon, options.delta, options.relation, options.accountant)
     spec = RunSpec(options.method, *budget, seed, options.preset, settings, metric=options.metric)
     with export.charged(
@@ -70,9 +60,10 @@ def command(options: argparse.Namespace) -> int:
     ):
         record = run_declared(spec, split, options.chosen_beforehand or None)
     record = export.count(options, record, split, sight="" if options.chosen_beforehand else None)
-    print(
-        json.dumps(_plain(record), indent=2, ensure_ascii=False) if options.json else _words(record)
-    )
+    if options.json:
+        shared.print_form(_plain(record))
+    else:
+        print(_words(record))
     if split.text_embeddings is not None and record.accuracy is not None and not options.json:
         alone = zero_shot_accuracy(split.features, split.text_embeddings)
         print(f"note class names alone, which read no train row (ε = 0), reach {alone:.2%}")

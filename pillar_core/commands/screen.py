@@ -13,19 +13,25 @@ from pillar_core.arrays import Json
 from pillar_core.commands.options import (
     Commands,
     add_column_options,
+    add_command,
     fields_of,
+    flag,
     is_table_file,
+    option,
+    print_table,
     printer,
     private_of,
     public_of,
+    setting,
+    several,
 )
 from pillar_core.data import uploads
 from pillar_core.data.wording import join
-from pillar_core.numerics import round_up
-from pillar_core.runs.receipts import Account, Ranking, Training, account_of
+from pillar_core.runs.receipts import Ranking, Training, account_of
 from pillar_core.runs.records import write_csv
 from pillar_core.runs.splitting import match_private
 from pillar_core.screening import MODELS, SCORES, screen
+from pillar_core.screening.gsd import N_EXAMPLES, REPEATS, K
 from pillar_core.screening.ranking import is_noise, ties
 from pillar_core.studies.screening.answers import (
     OWN_HALF,
@@ -48,55 +54,36 @@ Rows = Dataset | FeatureSet
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser("screen")
-    add_column_options(parser)
-    parser.add_argument(
-        "--private",
-        required=True,
-        help="a data set, npz, folder or zip of images; for class_signal a table, too",
-    )
-    parser.add_argument(
-        "--public",
-        required=True,
-        nargs="+",
-        help=(
-            "candidates: the same, a~0.5 (shifted), a+b (mixed), part (a tenth of --private),"
-            " own_half"
+    parser = add_command(
+        commands,
+        "screen",
+        command,
+        private=option(
+            "a data set, npz, folder or zip of images; for class_signal a table, too",
+            required=True,
         ),
+        public=several(
+            "candidates: the same, a~0.5 (shifted), a+b (mixed), part (a tenth of --private),"
+            " own_half",
+            required=True,
+        ),
+        score=several(f"any of {', '.join(SCORES)}", default=["gsd"]),
+        model=option(
+            f"{', '.join(MODELS)}, or timm:NAME?weights=FILE[&layers=…|&lora=8]", default="probe"
+        ),
+        k=setting(K),
+        examples=setting(N_EXAMPLES),
+        repeats=setting(REPEATS),
+        epsilon=option(
+            "rank from one private release at this ε (default: a non-private diagnostic)", float
+        ),
+        delta=setting(params.DELTA),
+        seed=option("of everything public, and of the noise unless --release", int, 0),
+        release=flag("draw the noise from the operating system: for a ranking that is published"),
+        allow_overlap=flag("accept public rows that are private rows"),
+        output=option("CSV file of the table"),
     )
-    parser.add_argument("--score", nargs="+", default=["gsd"], help=f"any of {', '.join(SCORES)}")
-    parser.add_argument(
-        "--model",
-        default="probe",
-        help=f"{', '.join(MODELS)}, or timm:NAME?weights=FILE[&layers=…|&lora=8]",
-    )
-    parser.add_argument("--k", type=int, default=16, help="directions that are compared")
-    parser.add_argument("--examples", type=int, default=2000, help="rows of each set")
-    parser.add_argument(
-        "--repeats", type=int, default=3, help="draws of rows and labels, for intervals"
-    )
-    parser.add_argument(
-        "--epsilon",
-        type=float,
-        help="rank from one private release at this ε (default: a non-private diagnostic)",
-    )
-    parser.add_argument("--delta", type=float, default=params.DELTA.default)
-    parser.add_argument(
-        "--seed",
-        type=int,
-        default=0,
-        help="of everything public, and of the noise unless --release",
-    )
-    parser.add_argument(
-        "--release",
-        action="store_true",
-        help="draw the noise from the operating system: for a ranking that is published",
-    )
-    parser.add_argument(
-        "--allow-overlap", action="store_true", help="accept public rows that are private rows"
-    )
-    parser.add_argument("--output", help="CSV file of the table")
-    parser.set_defaults(command=command)
+    add_column_options(parser)
 
 
 def command(options: argparse.Namespace) -> int:
@@ -111,16 +98,17 @@ def command(options: argparse.Namespace) -> int:
         **request,
     )
     key = ask.key
-    private, public = sets = _sets(ask, options)
+    whole, *sets = _sets(ask, options)
+    private, public = sets
     is_paid = options.release and options.epsilon is not None
     if is_paid:
         store.default().check_room()
     table = (
-        answer(ask, printer(unit="steps"), sets=sets, key=key)
+        answer(ask, printer(unit="steps"), sets=(private, public), key=key)
         if _is_kept(options)
         else _rank(private, public, options)
     )
-    account = _account(ask, private, options)
+    account = account_of(whole, ask.private)
     if is_paid:
         account.keep(_entry(table, private, options))
     else:
@@ -130,13 +118,7 @@ def command(options: argparse.Namespace) -> int:
         *(note for data in (private, *public.values()) for note in data.notes),
         _provenance(table, options),
     ]
-    print(
-        table.drop(columns=["provenance"]).to_string(
-            index=False,
-            float_format=lambda value: f"{value:.4g}",
-            formatters={"epsilon_upper": round_up},
-        )
-    )
+    print_table(table.drop(columns=["provenance"]))
     for note in [*_verdicts(table), *notes]:
         print(f"note: {note}", file=sys.stderr)
     if options.output:
@@ -144,31 +126,19 @@ def command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _sets(ask: Ask, options: argparse.Namespace) -> tuple[Json, dict[str, Json]]:
-    """(private set, candidates by name); of a private table all go through one recipe."""
-    if not is_table_file(ask.private):
-        return feature_sets_of(ask) if is_of_features(ask) else sets_of(ask)
-    private = private_of(ask.private, options, _named(ask))
-    return part_candidates(
-        ask,
-        private,
-        {name: match_private(public_of(name, private), private)[0] for name in _named(ask)},
-    )
-
-
-def _account(ask: Ask, private: Rows, options: argparse.Namespace) -> Account:
-    """The account of the private rows, those that are a candidate among them."""
-    is_whole = _named(ask) == [*ask.public] and not Path(ask.private).exists()
+def _sets(ask: Ask, options: argparse.Namespace) -> tuple[Json, Json, dict[str, Json]]:
+    """(all private rows, the private set without what of it is a candidate, candidates by name); of
+    a private table all go through one recipe."""
+    named = [name for name in ask.public if name not in (OWN_PART, OWN_HALF)]
     if is_table_file(ask.private):
-        private = private_of(ask.private, options, _named(ask))
-    elif not is_whole:
-        at_hand = features_at_hand(ask.private)
-        private = at_hand or images_of(ask.private, n=2 * drawn_rows(ask))
-    return account_of(private, ask.private)
-
-
-def _named(ask: Ask) -> list[str]:
-    return [name for name in ask.public if name not in (OWN_PART, OWN_HALF)]
+        whole = private_of(ask.private, options, named)
+        tables = {name: match_private(public_of(name, whole), whole)[0] for name in named}
+        return whole, *part_candidates(ask, whole, tables)
+    private, public = feature_sets_of(ask) if is_of_features(ask) else sets_of(ask)
+    if named == [*ask.public] and not Path(ask.private).exists():
+        return private, private, public
+    at_hand = features_at_hand(ask.private)
+    return at_hand or images_of(ask.private, n=2 * drawn_rows(ask)), private, public
 
 
 def _entry(table: pd.DataFrame, private: Rows, options: argparse.Namespace) -> Ranking | Training:

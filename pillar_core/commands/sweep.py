@@ -10,6 +10,9 @@ from pillar_core.arrays import Json
 from pillar_core.commands.options import (
     Commands,
     add_column_options,
+    add_command,
+    flag,
+    option,
     printer,
     private_of,
     public_of,
@@ -27,8 +30,15 @@ from pillar_core.store.codec import decode_yaml
 
 def add_to(commands: Commands) -> None:
     """Adds the command and its options."""
-    parser = commands.add_parser("sweep")
-    add_column_options(parser)
+    parser = add_command(
+        commands,
+        "sweep",
+        command,
+        output=option("CSV file (default: standard output)"),
+        count=flag("only say how many runs there are and how many are cached"),
+        scheduler=option("jobs, or the address of a cluster (default: train in this process)"),
+        gpu=flag("only on workers that offer GPU=1; with --scheduler"),
+    )
     parser.add_argument(
         "grid",
         help=(
@@ -36,19 +46,7 @@ def add_to(commands: Commands) -> None:
             " a list"
         ),
     )
-    parser.add_argument("--output", help="CSV file (default: standard output)")
-    parser.add_argument(
-        "--count",
-        action="store_true",
-        help="only say how many runs there are and how many are cached",
-    )
-    parser.add_argument(
-        "--scheduler", help="jobs, or the address of a cluster (default: train in this process)"
-    )
-    parser.add_argument(
-        "--gpu", action="store_true", help="only on workers that offer GPU=1; with --scheduler"
-    )
-    parser.set_defaults(command=command)
+    add_column_options(parser)
 
 
 def command(options: argparse.Namespace) -> int:

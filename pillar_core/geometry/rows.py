@@ -65,12 +65,7 @@ def rows_of(data: FeatureSet | SemiPrivateSplit) -> Rows:
         y = None if features.y_train is None else features.y_train[picked]
         public = data.public_x
     else:
-        features, x, y, public = (
-            data,
-            data.x_train,
-            data.y_train,
-            np.empty((0, data.d), dtype=np.float32),
-        )
+        features, x, y, public = data, data.x_train, data.y_train, data.x_train[:0]
     if y is None:
         raise DataError("margins and ξ need labels; these rows have none.")
     if len(np.unique(y)) < 2:

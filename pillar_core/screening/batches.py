@@ -1,6 +1,7 @@
 """Batches for screening: m rows of a set and random labels, the same positions for every set, as a
 network takes them."""
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -21,6 +22,14 @@ section 4.2)."""
 MIXTURE = "mixture"
 """Known of sets that `mixture` made. ε protects no row of them: how many rows are drawn of each set
 hangs on the sizes of all."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """What names a model's random weights."""
+
+    seed: int = 0
+    repeat: int = 0
 
 
 def chosen_rows(n_rows: int, m: int, *, seed: int, repeat: int = 0) -> Array:

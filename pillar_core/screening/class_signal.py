@@ -43,7 +43,7 @@ from pillar_core.rng import Stream, Streams, stream
 from pillar_core.screening.batches import MIXTURE
 from pillar_core.screening.ranking import LEVEL, promise_of, rank_table, row_of
 from pillar_core.splits.transform import Transform
-from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, Provenance
+from pillar_core.types import Dataset, FeatureSet
 
 NAME = "class_signal"
 ROWS = 1000
@@ -142,21 +142,16 @@ def release_class_sums(
     units = unit(private.x_train, centre, scale)
     if mechanism.is_exact:
         whole = exact.class_sums(units, np.asarray(private.y_train), n_classes=private.n_classes)
-        return ClassSums(
-            mechanism.release_integers(whole.T, exact.SUM_UNITS).numpy(),
-            noise_multiplier * SENSITIVITY,
-            n,
-        )
-    rows = units.astype(np.float64)
-    rows /= np.maximum(
-        1.0, np.linalg.norm(rows, axis=1, keepdims=True)
-    )  # float32 may leave a norm above 1 by 2⁻²⁴
-    sums = np.stack(
-        [rows[private.y_train == code].sum(axis=0) for code in range(private.n_classes)], axis=1
-    )
-    return ClassSums(
-        mechanism.release(torch.from_numpy(sums)).numpy(), noise_multiplier * SENSITIVITY, n
-    )
+        drawn = mechanism.release_integers(whole.T, exact.SUM_UNITS)
+    else:
+        rows = units.astype(np.float64)
+        rows /= np.maximum(
+            1.0, np.linalg.norm(rows, axis=1, keepdims=True)
+        )  # float32 may leave a norm above 1 by 2⁻²⁴
+        codes = range(private.n_classes)
+        sums = np.stack([rows[private.y_train == code].sum(axis=0) for code in codes], axis=1)
+        drawn = mechanism.release(torch.from_numpy(sums))
+    return ClassSums(drawn.numpy(), noise_multiplier * SENSITIVITY, n)
 
 
 def signal(
@@ -222,10 +217,8 @@ def ranking(
     candidates = {name: _candidate(name, features, centre) for name, features in public.items()}
     multiplier = 0.0 if epsilon is None else accounting.noise_multiplier(epsilon, delta=delta)
     prints = {name: features.fingerprint for name, features in public.items()}
-    streams, ledger = (
-        Streams(seed, fingerprint(NAME, private.fingerprint, prints, epsilon, delta, n)),
-        Ledger(),
-    )
+    streams = Streams(seed, fingerprint(NAME, private.fingerprint, prints, epsilon, delta, n))
+    ledger = Ledger()
     release = release_class_sums(
         private,
         n,
@@ -241,25 +234,16 @@ def ranking(
         else dict.fromkeys(candidates, np.zeros(1))
     )
     half = float(stats.norm.ppf(0.5 + LEVEL / 2))
-    upper = math.inf
-    if epsilon is not None:
-        upper = accounting.epsilon(
-            ledger.total_event,
-            delta=delta,
-            relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
-            accountant="auto",
-        ).upper
-    kind, rows = Provenance.NON_PRIVATE if epsilon is None else Provenance.PRIVATE, []
+    upper = accounting.epsilon(ledger.total_event, delta=delta, relation="add_or_remove_one").upper
+    rows = []
     for name, value in signals.items():
         reach = half * float(spread[name].std())
         ends = (score_of(value + reach), score_of(value), score_of(value - reach))
-        rows.append(row_of(name, NAME, ends, min(ROWS, len(public[name].x_train)), kind, upper))
+        rows.append(row_of(name, NAME, ends, min(ROWS, len(public[name].x_train)), upper))
     table = rank_table(rows, null=None, width=len(centre))
     judged = {name: value for name, value in signals.items() if name != aside}
-    table.attrs["rivals"], table.attrs["notes"] = (
-        (tuple(rivals(judged, spread)) if judged else ()),
-        (),
-    )
+    table.attrs["rivals"] = tuple(rivals(judged, spread)) if judged else ()
+    table.attrs["notes"] = ()
     if epsilon is not None:
         table.attrs["noise_multiplier"] = multiplier
         table.attrs["rows_per_noise"] = n / (private.n_classes * release.noise_std)
@@ -274,22 +258,14 @@ def ranking(
 def noise_copies(release: ClassSums, candidates: Mapping[str, Candidate]) -> dict[str, Array]:
     """By candidate its signal under fresh noise of the same law on top of the release, the same
     noise for all of them."""
-    generator, std, parts = (
-        stream(0, "copies of the noise of class sums"),
-        math.sqrt(2) * release.noise_std,
-        [],
-    )
-    for _ in range(NOISE_COPIES // 20):
-        copies = release.sums + release.noise_std * generator.standard_normal(
-            (20, *release.sums.shape)
-        )
-        parts.append(
-            {
-                name: signal(release, candidate, copies, noise_std=std)
-                for name, candidate in candidates.items()
-            }
-        )
-    return {name: np.concatenate([part[name] for part in parts]) for name in candidates}
+    generator, shape = stream(0, "copies of the noise of class sums"), (20, *release.sums.shape)
+    std = math.sqrt(2) * release.noise_std
+    signals: dict[str, list[Array]] = {name: [] for name in candidates}
+    for _ in range(NOISE_COPIES // shape[0]):
+        copies = release.sums + release.noise_std * generator.standard_normal(shape)
+        for name, candidate in candidates.items():
+            signals[name].append(signal(release, candidate, copies, noise_std=std))
+    return {name: np.concatenate(parts) for name, parts in signals.items()}
 
 
 def rivals(values: Mapping[str, float], spread: Mapping[str, Array]) -> list[str]:
@@ -314,14 +290,9 @@ def noise_floor(
         float(np.square(c.weights).sum() ** 0.5) / (1.0 + float(c.mean @ c.mean)) ** 2
         for c in candidates.values()
     )
-    return score_of(
-        float(stats.norm.ppf(0.5 + LEVEL / 2))
-        * math.sqrt(2 * (n_classes - 1))
-        * noise_std**2
-        * widest
-        * n_classes
-        / n**2
-    )
+    spread = math.sqrt(2 * (n_classes - 1)) * noise_std**2
+    half = float(stats.norm.ppf(0.5 + LEVEL / 2))
+    return score_of(half * spread * widest * n_classes / n**2)
 
 
 def require(private: FeatureSet, public: Mapping[str, FeatureSet]) -> None:

@@ -20,8 +20,8 @@ from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.params import Param
-from pillar_core.screening.batches import chosen_rows, random_labels, require_images
-from pillar_core.screening.models import Chunks, GradientModel, Start, model_of
+from pillar_core.screening.batches import Start, chosen_rows, random_labels, require_images
+from pillar_core.screening.models import Chunks, GradientModel, model_of
 from pillar_core.types import Dataset
 
 K = Param(
@@ -114,25 +114,18 @@ class Gradients:
         """(m, m) float32 Gram matrix."""
         return subspace.gram(self.rows)
 
-    def directions(self, k: int, m: int | None = None) -> subspace.Directions:
+    def directions(self, k: int, m: int) -> subspace.Directions:
         """The top k directions of the first m rows, computed once: exact through the Gram matrix,
         or where wide a randomised SVD."""
-        count = self.m if m is None else m
 
         def compute() -> subspace.Directions:
             if self.fits:
-                return subspace.top_directions(
-                    self.rows[:count], k, products=self.products[:count, :count]
-                )
+                return subspace.top_directions(self.rows[:m], k, products=self.products[:m, :m])
             return subspace.streamed_directions(
-                lambda: _take_rows(self.chunks(), count), k, seed=self.seed
+                lambda: _take_rows(self.chunks(), m), k, seed=self.seed
             )
 
-        return (
-            compute()
-            if self.made_of is None
-            else _DIRECTIONS.get((self.made_of, k, count), compute)
-        )
+        return compute() if self.made_of is None else _DIRECTIONS.get((self.made_of, k, m), compute)
 
     @cached_property
     def _first_and_rest(self) -> "tuple[torch.Tensor, Iterator[torch.Tensor]]":

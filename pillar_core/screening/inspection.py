@@ -25,7 +25,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.grouping import slices
 from pillar_core.params import COUNT, Param
 from pillar_core.rng import stream
-from pillar_core.screening.batches import LABEL_CLASSES, random_labels
+from pillar_core.screening.batches import LABEL_CLASSES, Start, random_labels
 from pillar_core.screening.gsd import (
     N_EXAMPLES,
     Gradients,
@@ -34,7 +34,7 @@ from pillar_core.screening.gsd import (
     require_one_width,
     shared_bases,
 )
-from pillar_core.screening.models import Network, Start, model_of
+from pillar_core.screening.models import Network, model_of
 from pillar_core.subspace import cosines, projection_distance, singular_values
 from pillar_core.types import Dataset, Progress, ignore_progress
 
@@ -50,16 +50,16 @@ def angles(
 ) -> pd.DataFrame:
     """Principal angles of each public set's directions with the private ones: columns public, index
     (1 … k), degrees in [0, 90]."""
-    checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES))
-    private_gradients, sides = _gradients(private, public, model, n_examples, seed)
-    rows = []
-    for name, gradients in sides.items():
-        values = cosines(*shared_bases(private_gradients, gradients, k))
-        rows += [
+    private_gradients, sides = _gradients(private, public, model, n_examples, seed, k)
+    return pd.DataFrame(
+        [
             {"public": name, "index": index, "degrees": math.degrees(math.acos(value))}
-            for index, value in enumerate(values, start=1)
+            for name, gradients in sides.items()
+            for index, value in enumerate(
+                cosines(*shared_bases(private_gradients, gradients, k)), start=1
+            )
         ]
-    return pd.DataFrame(rows)
+    )
 
 
 def spectra(
@@ -76,7 +76,7 @@ def spectra(
 
     Raises SettingError: a model whose gradients do not fit in memory.
     """
-    checks.within(n_examples=(n_examples, N_EXAMPLES), most=(most, COUNT))
+    checks.within(most=(most, COUNT))
     private_gradients, sides = _gradients(private, public, model, n_examples, seed)
     rows = []
     for name, gradients in {private.name: private_gradients, **sides}.items():
@@ -103,11 +103,9 @@ def pairwise(
 ) -> pd.DataFrame:
     """Normalised distances of all pairs of sets: columns first, second, value; both orders, and 0
     of each with itself (gsd, Fig. 4)."""
-    checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES))
     if not sets:
         raise SettingError("sets must hold at least one set; got none.")
-    first = next(iter(sets.values()))
-    _, sides = _gradients(first, sets, model, n_examples, seed)
+    _, sides = _gradients(next(iter(sets.values())), sets, model, n_examples, seed, k)
     rows = [{"first": name, "second": name, "value": 0.0} for name in sides]
     for a, b in itertools.combinations(sides, 2):
         value = projection_distance(*shared_bases(sides[a], sides[b], k))
@@ -133,8 +131,7 @@ def reconstruction(
     error: ‖G − GVVᵀ‖₂ of the private gradients on the public directions; bound: √2·d + s_{k+1}/s₁
     with the raw distance d.
     """
-    checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES))
-    private_gradients, sides = _gradients(private, public, model, n_examples, seed)
+    private_gradients, sides = _gradients(private, public, model, n_examples, seed, k)
     rows = []
     for name, gradients in sides.items():
         m = min(private_gradients.m, gradients.m)
@@ -143,15 +140,8 @@ def reconstruction(
         inside = private_gradients.rows[:m].numpy() @ theirs.basis.astype(np.float32)
         values = np.linalg.eigvalsh(products)[::-1]
         largest = math.sqrt(float(values[0]))
-        error = (
-            math.sqrt(
-                max(
-                    0.0,
-                    float(np.linalg.eigvalsh(products - inside.astype(np.float64) @ inside.T)[-1]),
-                )
-            )
-            / largest
-        )
+        outside = products - inside.astype(np.float64) @ inside.T
+        error = math.sqrt(max(0.0, float(np.linalg.eigvalsh(outside)[-1]))) / largest
         tail = math.sqrt(max(0.0, float(values[k]))) / largest if m > k else 0.0
         distance = projection_distance(mine.basis, theirs.basis, normalised=False)
         rows.append(
@@ -161,14 +151,21 @@ def reconstruction(
 
 
 def _gradients(
-    private: Dataset, public: Mapping[str, Dataset], model: str, n_examples: int, seed: int
+    private: Dataset,
+    public: Mapping[str, Dataset],
+    model: str,
+    n_examples: int,
+    seed: int,
+    k: int | None = None,
 ) -> tuple[Gradients, dict[str, Gradients]]:
+    """The gradients of the private set and, by name, of the public ones."""
+    checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES))
     chosen = model_of(model)
     require_one_width([private, *public.values()], chosen)
-    private_gradients = Side(private, chosen, n_examples, seed).gradients(0)
-    return private_gradients, {
-        name: Side(data, chosen, n_examples, seed).gradients(0) for name, data in public.items()
-    }
+    mine, *theirs = (
+        Side(data, chosen, n_examples, seed).gradients() for data in (private, *public.values())
+    )
+    return mine, dict(zip(public, theirs, strict=True))
 
 
 STEPS = Param(
@@ -223,9 +220,12 @@ def over_training(
     rows.
     """
     checks.within(
-        k=(k, K), n_examples=(n_examples, N_EXAMPLES), steps=(steps, STEPS), looks=(looks, LOOKS)
+        k=(k, K),
+        n_examples=(n_examples, N_EXAMPLES),
+        steps=(steps, STEPS),
+        looks=(looks, LOOKS),
+        learning_rate=(learning_rate, RATE),
     )
-    checks.within(learning_rate=(learning_rate, RATE))
     chosen = model_of(model)
     require_one_width([private, *public.values()], chosen)
     if private.y_train is None:

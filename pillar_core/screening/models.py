@@ -14,6 +14,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.registry import Registry, toml_tables
 from pillar_core.screening import networks, pretrained, probe
-from pillar_core.screening.batches import LABEL_CLASSES, flat_pixels, image_batches
+from pillar_core.screening.batches import LABEL_CLASSES, Start, flat_pixels, image_batches
 from pillar_core.subspace import LARGEST_CHUNK, gradient_chunks
 from pillar_core.threads import threads_for
 
@@ -30,14 +31,6 @@ PIXELS_AT_ONCE = 256
 LAYER_ROWS, LORA_ROWS = 8, 1
 """Images at once through a deep network whose gradients reach a late layer, or every layer: what
 two gigabytes hold."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Start:
-    """What names a model's random weights."""
-
-    seed: int = 0
-    repeat: int = 0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -112,13 +105,9 @@ def model_of(name: str) -> GradientModel:
         )
 
     def network(rows: Array, start: Start) -> Network:
-        module, names = pretrained.with_head(trunk, seed=start.seed, repeat=start.repeat)
-        return Network(
-            module,
-            tuple(names),
-            lambda part: _images(part, trunk.size, 3),
-            LORA_ROWS if trunk.lora else LAYER_ROWS,
-        )
+        module, names = pretrained.with_head(trunk, start)
+        at_once = LORA_ROWS if trunk.lora else LAYER_ROWS
+        return Network(module, tuple(names), _reader(trunk.size, 3), at_once)
 
     return GradientModel(name, trunk.title, "gsd, Table 6", trunk.size, network)
 
@@ -130,9 +119,7 @@ def head(rows: Array, start: Start) -> Network:
     Row by row, because a scale taken over the rows would be one more release of private ones.
     """
     module = torch.nn.Linear(rows.shape[1] + 1, LABEL_CLASSES, bias=False)
-    return Network(
-        networks.start_network(module, seed=start.seed, repeat=start.repeat), None, _unit_rows
-    )
+    return Network(networks.start_network(module, start), None, _unit_rows)
 
 
 def head_chunks(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
@@ -158,13 +145,8 @@ def _unit_rows(rows: Array) -> torch.Tensor:
     )
 
 
-def _probe(rows: Array, start: Start) -> Network:
-    module = probe.network(probe.probe(start.seed, start.repeat))
-    return Network(module, None, lambda part: _images(part, probe.INPUT_SIZE, 3))
-
-
 def _probe_chunks(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
-    net = probe.probe(start.seed, start.repeat)
+    net = probe.probe(start)
 
     def chunks() -> Iterator[torch.Tensor]:
         first = 0
@@ -178,49 +160,33 @@ def _probe_chunks(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
     return chunks
 
 
-def _start_of(
-    build: Callable[[], torch.nn.Module], size: int, channels: int
-) -> Callable[[Array, Start], Network]:
+def _reader(size: int, channels: int) -> Callable[[Array], torch.Tensor]:
+    return lambda rows: torch.cat(list(image_batches(rows, size, channels=channels)))
+
+
+def _register(name: str, network: Callable[[Array, Start], Network], **fields: Any) -> None:
+    """Register a model, which `models.toml` describes."""
+    facts = toml_tables(Path(__file__).with_suffix(".toml"))[name]
+    MODELS.register(GradientModel(name, network=network, **fields, **facts))
+
+
+def _register_of_images(
+    name: str, build: Callable[[Start], torch.nn.Module], size: int, channels: int, **fields: Any
+) -> None:
     def network(rows: Array, start: Start) -> Network:
-        module = networks.start_network(build(), seed=start.seed, repeat=start.repeat)
-        return Network(module, None, lambda part: _images(part, size, channels))
+        return Network(build(start), None, _reader(size, channels))
 
-    return network
-
-
-def _images(rows: Array, size: int, channels: int) -> torch.Tensor:
-    return torch.cat(list(image_batches(rows, size, channels=channels)))
+    _register(name, network, input_size=size, **fields)
 
 
-_FACTS = toml_tables(Path(__file__).with_suffix(".toml"))
 _pixels = functools.partial(
     flat_pixels, size=32
 )  # side of the images that a linear head on pixels takes
-MODELS.register(
-    GradientModel(
-        "linear_head",
-        input_size=None,
-        network=head,
-        rows=head_chunks,
-        prepare=_pixels,
-        **_FACTS["linear_head"],
-    )
+_register("linear_head", head, input_size=None, rows=head_chunks, prepare=_pixels)
+_register_of_images("probe", probe.probe, probe.INPUT_SIZE, 3, rows=_probe_chunks)
+_register_of_images(
+    "small_cnn", lambda start: networks.start_network(networks.small_cnn(), start), 28, 1
 )
-MODELS.register(
-    GradientModel(
-        "probe", input_size=probe.INPUT_SIZE, network=_probe, rows=_probe_chunks, **_FACTS["probe"]
-    )
-)
-MODELS.register(
-    GradientModel(
-        "small_cnn",
-        input_size=28,
-        network=_start_of(networks.small_cnn, 28, 1),
-        **_FACTS["small_cnn"],
-    )
-)
-MODELS.register(
-    GradientModel(
-        "resnet20", input_size=32, network=_start_of(networks.resnet20, 32, 3), **_FACTS["resnet20"]
-    )
+_register_of_images(
+    "resnet20", lambda start: networks.start_network(networks.resnet20(), start), 32, 3
 )

@@ -5,9 +5,10 @@ import math
 
 from pillar_core.deferred import torch
 from pillar_core.rng import stream
-from pillar_core.screening.batches import LABEL_CLASSES
+from pillar_core.screening.batches import LABEL_CLASSES, Start
 
 TOKEN_SCALE = 0.02
+FIRST_START = Start()
 
 
 def small_cnn() -> "torch.nn.Module":
@@ -47,13 +48,13 @@ def resnet20() -> "torch.nn.Module":
 
 
 def start_network(
-    module: "torch.nn.Module", *, seed: int, repeat: int = 0, part: int = 0
+    module: "torch.nn.Module", start: Start = FIRST_START, *, part: int = 0
 ) -> "torch.nn.Module":
     """`module` with every weight matrix and its bias drawn anew, uniform in ±1/√fan-in, named by
-    (seed, repeat, part).
+    (start, part).
 
     Tokens and positions of a transformer are normal at 0.02; norms stay as they are."""
-    generator = stream(seed, "network start", repeat, *((part,) if part else ()))
+    generator = stream(start.seed, "network start", start.repeat, *((part,) if part else ()))
     for layer in module.modules():
         if isinstance(layer, torch.nn.Conv2d | torch.nn.Linear):
             width = 1.0 / math.sqrt(layer.weight[0].numel())

@@ -20,7 +20,7 @@ from pillar_core.errors import SettingError
 from pillar_core.extras import needed
 from pillar_core.rng import stream
 from pillar_core.screening import networks
-from pillar_core.screening.batches import LABEL_CLASSES, image_batches
+from pillar_core.screening.batches import LABEL_CLASSES, Start, image_batches
 
 INPUT_SIZE = 128
 """Side of the images where the name gives none: large enough for features of small sources, a third
@@ -91,28 +91,19 @@ def features(trunk: Trunk, rows: Array) -> Array:
         return torch.cat([network(images.to(device)).float().cpu() for images in batches]).numpy()
 
 
-def with_head(trunk: Trunk, *, seed: int, repeat: int) -> "tuple[torch.nn.Module, list[str]]":
+def with_head(trunk: Trunk, start: Start) -> "tuple[torch.nn.Module, list[str]]":
     """(the network with a fresh head of ten classes, the names of the parameters that are
     differentiated).
 
     Raises SettingError: a layer that the network does not have.
     """
     network = _network(trunk)
-    head = networks.start_network(
-        torch.nn.Linear(int(network.num_features), LABEL_CLASSES), seed=seed, repeat=repeat
-    )
-    if trunk.lora:
-        model = torch.nn.Sequential(_with_lora(network, trunk, seed=seed, repeat=repeat), head)
-        return model, [
-            name
-            for name, _ in model.named_parameters()
-            if name.startswith("1.") or ".lora_" in name
-        ]
-    model = torch.nn.Sequential(network, head)
+    head = networks.start_network(torch.nn.Linear(int(network.num_features), LABEL_CLASSES), start)
+    model = torch.nn.Sequential(_with_lora(network, trunk, start) if trunk.lora else network, head)
     names = [
         name
         for name, _ in model.named_parameters()
-        if name.startswith("1.") or _is_of(name, trunk.layers)
+        if name.startswith("1.") or ".lora_" in name or _is_of(name, trunk.layers)
     ]
     absent = [layer for layer in trunk.layers if not any(_is_of(name, (layer,)) for name in names)]
     if absent:
@@ -132,9 +123,7 @@ def _number(text: str, name: str) -> int:
     return int(text)
 
 
-def _with_lora(
-    network: "torch.nn.Module", trunk: Trunk, *, seed: int, repeat: int
-) -> "torch.nn.Module":
+def _with_lora(network: "torch.nn.Module", trunk: Trunk, start: Start) -> "torch.nn.Module":
     """A copy of the network, its weights shared, with low-rank additions that change nothing yet: A
     at random, B at 0.
 
@@ -156,7 +145,7 @@ def _with_lora(
     changed: torch.nn.Module = inject_adapter_in_model(config, copy.deepcopy(network, frozen))
     for part, (name, module) in enumerate(changed.named_modules()):
         if name.endswith("lora_A.default"):
-            networks.start_network(module, seed=seed, repeat=repeat, part=part)
+            networks.start_network(module, start, part=part)
     return changed.eval()
 
 
@@ -174,7 +163,7 @@ def _network(trunk: Trunk, device: str = "cpu") -> Any:
     if trunk.weights is not None:
         fill(network, trunk.weights, title=f"timm:{trunk.name}")
         return network.eval().requires_grad_(False).to(device)
-    networks.start_network(network, seed=0)
+    networks.start_network(network)
     norms = [
         module for module in network.modules() if isinstance(module, torch.nn.BatchNorm2d)
     ]  # from noise images, so no layer fades

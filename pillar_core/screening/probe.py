@@ -11,96 +11,56 @@ times.
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from pillar_core.deferred import torch
 from pillar_core.rng import stream
-from pillar_core.screening.batches import LABEL_CLASSES
+from pillar_core.screening.batches import LABEL_CLASSES, Start
 
 INPUT_SIZE = 224
 PARAMETERS = 30_202
-_FIRST, _SECOND = (64, 3, 8, 8), (16, 64, 4, 4)
-_FIRST_STRIDE, _SECOND_STRIDE, _FLAT = 5, 3, 144
+_FIRST_STRIDE, _SECOND_STRIDE = 5, 3
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Probe:
-    """Weights, float32: each layer uniform in ±1/√fan-in, weights and biases, as these networks
-    usually start."""
-
-    first: torch.Tensor
-    first_bias: torch.Tensor
-    second: torch.Tensor
-    second_bias: torch.Tensor
-    dense: torch.Tensor
-    dense_bias: torch.Tensor
-
-    @property
-    def parts(self) -> tuple[torch.Tensor, ...]:
-        """The parameters, in the order of a gradient row."""
-        return (
-            self.first,
-            self.first_bias,
-            self.second,
-            self.second_bias,
-            self.dense,
-            self.dense_bias,
-        )
+def probe(start: Start) -> torch.nn.Module:
+    """The network at its random start, float32: each layer uniform in ±1/√fan-in, weights and
+    biases, as these networks usually start."""
+    first = torch.nn.Conv2d(3, 64, 8, _FIRST_STRIDE)
+    second = torch.nn.Conv2d(64, 16, 4, _SECOND_STRIDE)
+    dense, pool = torch.nn.Linear(144, LABEL_CLASSES), torch.nn.MaxPool2d(2)
+    generator = stream(start.seed, "probe network", start.repeat)
+    for layer in (first, second, dense):
+        width = np.float32(np.sqrt(layer.weight[0].numel()))
+        for parameter in layer.parameters():
+            drawn = generator.uniform(-1.0, 1.0, tuple(parameter.shape)).astype(np.float32)
+            parameter.data = torch.from_numpy(drawn / width)
+    layers = (first, pool, second, pool, torch.nn.Flatten(), dense, torch.nn.Sigmoid())
+    return torch.nn.Sequential(*layers).requires_grad_(False)
 
 
-def probe(seed: int, repeat: int = 0) -> Probe:
-    """The network at its random start, named by (seed, repeat)."""
-    generator = stream(seed, "probe network", repeat)
-    shapes = (_FIRST, _FIRST[:1], _SECOND, _SECOND[:1], (LABEL_CLASSES, _FLAT), (LABEL_CLASSES,))
-    widths = (192, 192, 1024, 1024, _FLAT, _FLAT)
-    drawn = [generator.uniform(-1.0, 1.0, shape).astype(np.float32) for shape in shapes]
-    return Probe(
-        *(
-            torch.from_numpy(values / np.float32(np.sqrt(width)))
-            for values, width in zip(drawn, widths, strict=True)
-        )
-    )
-
-
-def network(net: Probe) -> torch.nn.Module:
-    """The same network as a module, for what changes its weights."""
-    module = torch.nn.Sequential(
-        torch.nn.Conv2d(3, 64, 8, _FIRST_STRIDE),
-        torch.nn.MaxPool2d(2),
-        torch.nn.Conv2d(64, 16, 4, _SECOND_STRIDE),
-        torch.nn.MaxPool2d(2),
-        torch.nn.Flatten(),
-        torch.nn.Linear(_FLAT, LABEL_CLASSES),
-        torch.nn.Sigmoid(),
-    )
-    for parameter, values in zip(module.parameters(), net.parts, strict=True):
-        parameter.data = values.clone()
-    return module
-
-
-def forward(net: Probe, images: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def forward(net: torch.nn.Module, images: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """(first pool, its places, second pool, its places, logits' sigmoid (b, 10)) of images (b, 3 or
     for grey ones 1, 224, 224)."""
     functional = torch.nn.functional
-    kernels = net.first if images.shape[1] == 3 else net.first.sum(dim=1, keepdim=True)
-    first, at_first = _max_pool(functional.conv2d(images, kernels, net.first_bias, _FIRST_STRIDE))
-    maps = functional.conv2d(first, net.second, net.second_bias, _SECOND_STRIDE)
+    colours, first_bias, second_kernels, second_bias, dense, dense_bias = net.parameters()
+    kernels = colours if images.shape[1] == 3 else colours.sum(dim=1, keepdim=True)
+    first, at_first = _max_pool(functional.conv2d(images, kernels, first_bias, _FIRST_STRIDE))
+    maps = functional.conv2d(first, second_kernels, second_bias, _SECOND_STRIDE)
     second, at_second = functional.max_pool2d(maps, 2, return_indices=True)
-    outputs = torch.sigmoid(functional.linear(second.flatten(1), net.dense, net.dense_bias))
+    outputs = torch.sigmoid(functional.linear(second.flatten(1), dense, dense_bias))
     return first, at_first, second, at_second, outputs
 
 
-def probe_rows(net: Probe, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """(b, 30202) float32 gradients of each image's own cross-entropy, in the order of
-    `Probe.parts`."""
+def probe_rows(net: torch.nn.Module, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """(b, 30202) float32 gradients of each image's own cross-entropy, in the order of the
+    network's parameters."""
+    _, _, kernels, _, dense, _ = net.parameters()
     first, at_first, second, at_second, outputs = forward(net, images)
     residual = torch.softmax(outputs, dim=1) - torch.nn.functional.one_hot(labels, LABEL_CLASSES)
     on_logits = residual * outputs * (1 - outputs)
-    on_second = _unpool((on_logits @ net.dense).view(second.shape), at_second, (7, 7))
+    on_second = _unpool((on_logits @ dense).view(second.shape), at_second, (7, 7))
     on_pool = torch.nn.functional.conv_transpose2d(
-        on_second.view(-1, 16, 7, 7), net.second, stride=_SECOND_STRIDE
+        on_second.view(-1, 16, 7, 7), kernels, stride=_SECOND_STRIDE
     )
     on_first = _unpool(on_pool, at_first, (44, 44))
     on_kernels = (on_first @ _patches(images, 8, _FIRST_STRIDE)).view(len(images), 64, -1, 64)
@@ -122,10 +82,8 @@ def _max_pool(maps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     time."""
     side = maps.shape[3]
     upper, lower = maps[:, :, ::2], maps[:, :, 1::2]
-    above, below = (
-        torch.maximum(upper[..., ::2], upper[..., 1::2]),
-        torch.maximum(lower[..., ::2], lower[..., 1::2]),
-    )
+    above = torch.maximum(upper[..., ::2], upper[..., 1::2])
+    below = torch.maximum(lower[..., ::2], lower[..., 1::2])
     is_right = torch.where(
         below > above, lower[..., 1::2] > lower[..., ::2], upper[..., 1::2] > upper[..., ::2]
     )

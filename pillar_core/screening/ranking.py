@@ -4,6 +4,7 @@ gradients gives every score."""
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,9 @@ from pillar_core.mechanisms import draw_batch, poisson_sample
 from pillar_core.numerics import half_width, number_words, round_up
 from pillar_core.rng import Streams, stream
 from pillar_core.screening import release as releases
+from pillar_core.screening.batches import Start
 from pillar_core.screening.gsd import Side
-from pillar_core.screening.models import GradientModel, Start
+from pillar_core.screening.models import GradientModel
 from pillar_core.screening.release import LARGEST_PURE_K, ReleasedSubspace
 from pillar_core.screening.scores import SCORES, Need, Score, Seen
 from pillar_core.subspace import random_distance
@@ -92,16 +94,8 @@ def without_noise(task: Screening, private_side: Side, sides: Mapping[str, Side]
     for (name, score), repeats in values.items():
         low, high = interval(repeats)
         count = min(len(private_side.chosen[0]), len(sides[name].chosen[0]))
-        rows.append(
-            row_of(
-                name,
-                score,
-                (low, float(np.mean(repeats)), high),
-                count,
-                Provenance.NON_PRIVATE,
-                math.inf,
-            )
-        )
+        ends = (low, float(np.mean(repeats)), high)
+        rows.append(row_of(name, score, ends, count, math.inf))
     return rank_table(rows, null=random_distance(task.k, width) if width else None, width=width)
 
 
@@ -142,11 +136,12 @@ def row_of(
     score: str,
     ends: tuple[float, float, float],
     count: int,
-    kind: Provenance,
     upper: float,
 ) -> dict[str, object]:
-    """One row of the table; ends: (low, value, high), cut to what the score can be."""
+    """One row of the table; ends: (low, value, high), cut to what the score can be; upper: of ε,
+    inf without noise."""
     low, value, high = ends
+    kind = Provenance.NON_PRIVATE if math.isinf(upper) else Provenance.PRIVATE
     return {
         "public": name,
         "score": score,
@@ -166,13 +161,13 @@ def rank_table(
     values share the smaller rank."""
     table = pd.DataFrame(rows)
     table["rank"] = table.groupby("score")["value"].rank(method="min").astype(int)
-    order = {score: place for place, score in enumerate(dict.fromkeys(table["score"]))}
+    order = list(dict.fromkeys(table["score"]))
     table = table.sort_values(
         ["score", "rank"],
-        key=lambda column: column.map(order) if column.name == "score" else column,
+        key=lambda column: column.map(order.index) if column.name == "score" else column,
         kind="stable",
-    )
-    table = table.reset_index(drop=True)[list(COLUMNS)]
+        ignore_index=True,
+    )[list(COLUMNS)]
     table.attrs["random_subspaces"], table.attrs["width"] = null, width
     return table
 
@@ -230,23 +225,19 @@ def with_noise(
     rows = []
     for score in task.scores:
         release, bases = by_form[SCORES[score].private_form]
-        generators = [
+        generators = (
             stream(task.public_seed, "noise copies", number) for number in range(NOISE_DRAWS)
-        ]
-        copies = (
-            []
-            if release.moment is None
-            else [releases.noise_copy(release, generator) for generator in generators]
         )
+        copies = [
+            releases.noise_copy(release, generator)
+            for generator in generators
+            if release.moment is not None
+        ]
         for name, side in sides.items():
-            ends = _from_release(
-                SCORES[score],
-                release,
-                copies,
-                [bases[name, repeat] for repeat in range(task.repeats)],
-            )
+            own = [bases[name, repeat] for repeat in range(task.repeats)]
+            ends = _from_release(SCORES[score], release, copies, own)
             count = min(task.n_examples, task.n_private, len(side.chosen[0]))
-            rows.append(row_of(name, score, ends, count, Provenance.PRIVATE, upper))
+            rows.append(row_of(name, score, ends, count, upper))
     task.progress(1, 1, "done")
     width = SKETCHES[SCORES[task.scores[0]].private_form]
     table = rank_table(rows, null=random_distance(task.k, width), width=width)
@@ -272,42 +263,29 @@ def release_rows(
     """
     public = {name: data.fingerprint for name, data in task.public.items()}
     counts = (task.k, task.n_private, task.n_examples, task.repeats, task.public_seed)
-    question = fingerprint(
-        task.private.fingerprint,
-        public,
-        task.scores,
-        task.model.name,
-        *counts,
-        form,
-        clip,
-        epsilon,
-        delta,
-    )
-    streams, n = Streams(task.seed, question), len(task.private.x_train)
-    q = releases.sampling_probability(task.n_private, task.n_examples)
+    asked = (task.private.fingerprint, public, task.scores, task.model.name, *counts)
+    streams = Streams(task.seed, fingerprint(*asked, form, clip, epsilon, delta))
+    n, q = len(task.private.x_train), releases.sampling_probability(task.n_private, task.n_examples)
     sampling, labels = (
-        streams.sampling(f"screening sample {form}"),
-        streams.sampling(f"screening labels {form}"),
+        streams.sampling(f"screening {what} {form}") for what in ("sample", "labels")
     )
     noise, start = streams.secret(f"screening noise {form}"), Start(task.public_seed)
+
+    def sampled(indices: Array) -> Array:
+        return releases.sampled_rows(task.private, task.model, indices, matrix, labels, start)
+
+    shared: dict[str, Any] = {
+        "k": task.k,
+        "l2_clip_norm": clip,
+        "noise": noise,
+        "ledger": ledger,
+    }
     if form == "directions":
-        rows = releases.sampled_rows(
-            task.private, task.model, poisson_sample(q, n, sampling), matrix, labels, start
-        )
-        return releases.release_directions(
-            rows, k=task.k, l2_clip_norm=clip, epsilon=epsilon, noise=noise, ledger=ledger
-        )
+        rows = sampled(poisson_sample(q, n, sampling))
+        return releases.release_directions(rows, epsilon=epsilon, **shared)
     multiplier = accounting.noise_multiplier(epsilon, delta=delta, sampling_probability=q)
     with draw_batch(q, n, sampling, [ledger]) as indices:
-        rows = releases.sampled_rows(task.private, task.model, indices, matrix, labels, start)
-        return releases.release_moment(
-            rows,
-            k=task.k,
-            l2_clip_norm=clip,
-            noise_multiplier=multiplier,
-            noise=noise,
-            ledger=ledger,
-        )
+        return releases.release_moment(sampled(indices), noise_multiplier=multiplier, **shared)
 
 
 def _guarantee(task: Screening, spent: DpEvent, delta: float) -> str:

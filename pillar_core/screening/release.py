@@ -29,8 +29,8 @@ from pillar_core.deferred import torch
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import BinghamMechanism, GaussianMechanism
 from pillar_core.rng import Stream, stream
-from pillar_core.screening.batches import LABEL_CLASSES
-from pillar_core.screening.models import GradientModel, Start
+from pillar_core.screening.batches import LABEL_CLASSES, Start
+from pillar_core.screening.models import GradientModel
 from pillar_core.types import Dataset
 
 SKETCH = 64
@@ -56,17 +56,18 @@ class ReleasedSubspace:
 
 def sketch_matrix(width: int, *, seed: int) -> "torch.Tensor":
     """(width, SKETCH) float32 Gaussian projection, public: squared norms stay in expectation."""
-    draws = stream(seed, "screening sketch").standard_normal((width, SKETCH), dtype=np.float32)
-    return torch.from_numpy(draws / np.float32(np.sqrt(SKETCH)))
+    return _projection(stream(seed, "screening sketch"), width, SKETCH)
 
 
 def narrowing(*, size: int, seed: int) -> "torch.Tensor":
     """(SKETCH, size) float32 further public projection, for a form that takes fewer numbers."""
     if size == SKETCH:
         return torch.eye(SKETCH)
-    draws = stream(seed, "screening sketch", "narrower").standard_normal(
-        (SKETCH, size), dtype=np.float32
-    )
+    return _projection(stream(seed, "screening sketch", "narrower"), SKETCH, size)
+
+
+def _projection(generator: np.random.Generator, width: int, size: int) -> "torch.Tensor":
+    draws = generator.standard_normal((width, size), dtype=np.float32)
     return torch.from_numpy(draws / np.float32(np.sqrt(size)))
 
 

@@ -11,8 +11,6 @@ simplex, by POT), which 2,000 rows of each side let happen in a second. Publishe
 fixed, large entropy miss it by far.
 """
 
-import dataclasses
-
 import numpy as np
 
 from pillar_core import checks
@@ -22,7 +20,7 @@ from pillar_core.errors import DataError
 from pillar_core.extras import needed
 from pillar_core.rng import stream
 from pillar_core.screening import probe
-from pillar_core.screening.batches import LABEL_CLASSES, image_batches
+from pillar_core.screening.batches import LABEL_CLASSES, Start, image_batches
 
 RIDGE = 1e-2
 SMALLEST = 1e-30
@@ -39,21 +37,20 @@ def task2vec_distance(first: Array, second: Array) -> float:
     )
 
 
-def embedding(rows: Array, labels: Array, *, seed: int, repeat: int = 0) -> Array:
+def embedding(rows: Array, labels: Array, start: Start) -> Array:
     """(80,) float64 Fisher information of the probe's 64 + 16 filters on images and their labels
     (folded into ten codes)."""
-    start = probe.probe(seed, repeat)
-    codes = torch.from_numpy(np.asarray(labels) % LABEL_CLASSES)
-    net = _fit_head(start, rows, codes)
-    generator = stream(seed, "Fisher labels", repeat)
+    net = probe.probe(start)
+    _fit_head(net, rows, torch.from_numpy(np.asarray(labels) % LABEL_CLASSES))
+    generator = stream(start.seed, "Fisher labels", start.repeat)
     total = torch.zeros(probe.PARAMETERS)
     for images in image_batches(rows, probe.INPUT_SIZE, batch=32):
         shares = torch.softmax(probe.forward(net, images)[-1], dim=1).numpy().cumsum(axis=1)
         drawn = (generator.random((len(images), 1)) > shares[:, :-1]).sum(axis=1)
         total += probe.probe_rows(net, images, torch.from_numpy(drawn)).square().sum(dim=0)
     fisher = total / len(rows)
-    first, second = net.first.numel(), net.second.numel()
-    begin = first + net.first_bias.numel()
+    first, first_bias, second, *_ = (part.numel() for part in net.parameters())
+    begin = first + first_bias
     filters = [
         fisher[:first].view(64, -1).mean(dim=1),
         fisher[begin : begin + second].view(16, -1).mean(dim=1),
@@ -61,8 +58,8 @@ def embedding(rows: Array, labels: Array, *, seed: int, repeat: int = 0) -> Arra
     return torch.cat(filters).double().numpy()
 
 
-def _fit_head(net: probe.Probe, rows: Array, codes: "torch.Tensor") -> probe.Probe:
-    """The network with its last layer fitted to labels by ridge regression on ±1 targets."""
+def _fit_head(net: "torch.nn.Module", rows: Array, codes: "torch.Tensor") -> None:
+    """Fits the network's last layer to labels by ridge regression on ±1 targets."""
     x = torch.cat(
         [
             probe.forward(net, images)[2].flatten(1)
@@ -75,9 +72,8 @@ def _fit_head(net: probe.Probe, rows: Array, codes: "torch.Tensor") -> probe.Pro
     weights = torch.linalg.solve(
         x.T @ x + penalty * torch.eye(x.shape[1], dtype=torch.float64), x.T @ targets
     ).float()
-    return dataclasses.replace(
-        net, dense=weights[:-1].T.contiguous(), dense_bias=weights[-1].contiguous()
-    )
+    *_, dense, dense_bias = net.parameters()
+    dense.data, dense_bias.data = weights[:-1].T.contiguous(), weights[-1].contiguous()
 
 
 ROWS = 4000

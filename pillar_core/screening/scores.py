@@ -13,8 +13,8 @@ from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.registry import Registry, toml_tables
 from pillar_core.screening import rivals
-from pillar_core.screening.batches import flat_pixels
-from pillar_core.screening.gsd import Gradients, Side
+from pillar_core.screening.batches import Start, flat_pixels
+from pillar_core.screening.gsd import Gradients, Side, shared_bases
 from pillar_core.screening.release import residual_of_moment, top_of
 from pillar_core.screening.rivals import otdd
 from pillar_core.subspace import projection_distance
@@ -66,9 +66,8 @@ class Seen:
         """The Task2Vec embedding of the first m rows."""
         if m not in self.embeddings:
             rows = self.side.data.x_train[self.side.chosen[self.repeat][:m]]
-            self.embeddings[m] = rivals.embedding(
-                rows, self.labels[:m], seed=self.side.seed, repeat=self.repeat
-            )
+            start = Start(self.side.seed, self.repeat)
+            self.embeddings[m] = rivals.embedding(rows, self.labels[:m], start)
         return self.embeddings[m]
 
 
@@ -168,9 +167,7 @@ _register("class_signal", Need.LABELS)
 _register(
     "gsd",
     Need.GRADIENTS,
-    value=lambda a, b, k, m: projection_distance(
-        a.gradients.directions(k, m).basis, b.gradients.directions(k, m).basis
-    ),
+    value=lambda a, b, k, _: projection_distance(*shared_bases(a.gradients, b.gradients, k)),
     moment=lambda moment, basis: projection_distance(top_of(moment, basis.shape[1]), basis),
 )
 _register("missed_energy", Need.GRADIENTS, value=projection_residual, moment=residual_of_moment)

@@ -1,6 +1,7 @@
 """Rank public sets for a private one: every score of every candidate, with intervals, without
 privacy or from one release."""
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 
 from pillar_core import checks, params
@@ -67,8 +68,8 @@ def screen(
         n_examples=(n_examples, N_EXAMPLES),
         repeats=(repeats, REPEATS),
         seed=(seed, params.SEED),
+        delta=(delta, params.DELTA),
     )
-    checks.within(delta=(delta, params.DELTA))
     if epsilon is not None and not allow_overlap:
         refuse_private(private, public)
     if class_signal.NAME in scores:
@@ -77,20 +78,14 @@ def screen(
                 f"{class_signal.NAME} compares features and shares no release with other scores:"
                 " ask for it alone."
             )
-        if (
-            epsilon is not None
-            and isinstance(private, Dataset)
-            and private.y_train is not None
-            and not private.classes
-        ):
+        has_labels = private.y_train is not None and not private.classes
+        if epsilon is not None and isinstance(private, Dataset) and has_labels:
             raise DataError(
                 f"{private.name!r} names no classes, and how many there are must not be read off"
                 " private labels: pass classes."
             )
-        features, sets = (
-            class_signal.as_features(private),
-            {name: class_signal.as_features(data) for name, data in public.items()},
-        )
+        features = class_signal.as_features(private)
+        sets = {name: class_signal.as_features(data) for name, data in public.items()}
         if not allow_overlap and epsilon is None:
             refuse_overlap(features, sets)
         return class_signal.ranking(features, sets, epsilon=epsilon, delta=delta, seed=seed)
@@ -118,18 +113,18 @@ def screen(
         progress or ignore_progress,
     )
     for name, data in {rows.name: rows, **candidates}.items():
-        if min(len(data.x_train), n_examples) < k:
-            offer = min(len(data.x_train), n_examples)
+        offer = min(len(data.x_train), n_examples)
+        if offer < k:
             raise DataError(
                 f"{uploads.title_of(name)!r} offers {offer} rows, fewer than k = {k}: lower k or"
                 " bring more rows."
             )
-    sides = {
-        name: Side(data, chosen, n_examples, common, task.repeats)
-        for name, data in candidates.items()
-    }
+    side_of = functools.partial(
+        Side, model=chosen, n_examples=n_examples, seed=common, repeats=repeats
+    )
+    sides = {name: side_of(data) for name, data in candidates.items()}
     if epsilon is None:
-        table = without_noise(task, Side(rows, chosen, n_examples, common, task.repeats), sides)
+        table = without_noise(task, side_of(rows), sides)
     else:
         if not chosen.takes_numbers:
             require_images(rows, chosen.name)
@@ -191,13 +186,11 @@ def refuse_private(
 def _notes(task: Screening, width: int) -> Iterator[str]:
     """Notes of a ranking: which sets decided m, what the pure form cannot tell, and directions that
     are not exact."""
-    short = {
+    sizes = {
         name: len(data.x_train)
-        for name, data in task.public.items()
-        if len(data.x_train) < task.n_examples
+        for name, data in (*task.public.items(), (task.private.name, task.private))
     }
-    if len(task.private.x_train) < task.n_examples:
-        short[task.private.name] = len(task.private.x_train)
+    short = {name: size for name, size in sizes.items() if size < task.n_examples}
     if short:
         counts = ", ".join(f"{uploads.title_of(name)} {count:,}" for name, count in short.items())
         yield (

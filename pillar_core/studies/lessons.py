@@ -395,10 +395,8 @@ def _sums_of_candidates(
 ) -> tuple[class_signal.ClassSums, dict[str, class_signal.Candidate]]:
     """The private rows' class sums without noise, and the candidates."""
     public = {name: _rows(name, seed) for name in CANDIDATES}
-    centre, private = (
-        class_signal.public_centre(list(public.values())),
-        private_rows(split_of(seed)),
-    )
+    centre = class_signal.public_centre(list(public.values()))
+    private = private_rows(split_of(seed))
     sums = class_signal.release_class_sums(
         private,
         len(private.x_train),
@@ -555,11 +553,27 @@ def _scores(epsilon: float, trials: int) -> tuple[Array, ...]:
 MEASURES: Mapping[str, Callable[..., pd.DataFrame]] = {
     measure.__name__: measure
     for measure in (
-        *(guesses, without_projection, directions, public_rows, rows, releases),
-        *(missed_directions, public_labels),
-        *(public_images, domains, learners, screenings, diluted_images, shared_budget),
-        *(attack_rates, audit_bounds, bounds_of_less_noise, certified_once),
-        *(audit_power, guesses_from_releases, reconstructions),
+        guesses,
+        without_projection,
+        directions,
+        public_rows,
+        rows,
+        releases,
+        missed_directions,
+        public_labels,
+        public_images,
+        domains,
+        learners,
+        screenings,
+        diluted_images,
+        shared_budget,
+        attack_rates,
+        audit_bounds,
+        bounds_of_less_noise,
+        certified_once,
+        audit_power,
+        guesses_from_releases,
+        reconstructions,
     )
 }
 """By the name that a lesson's words give."""

@@ -1,6 +1,7 @@
 """Playgrounds: registered learners on data whose truth is known, measured beside what theory
 predicts."""
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -50,40 +51,21 @@ def mixture(
     for draw in range(seed, seed + seeds):
         for n in n_private:
             rows = max(n, 4) + n_public
-            private = load_features(
-                load_dataset(
-                    "gaussian_mixture",
-                    seed=draw,
-                    n=rows,
-                    d=d,
-                    theta=theta,
-                    sigma=sigma,
-                    n_test=N_TEST,
-                )
-            )
-            mixture_split = split(private, public_fraction=n_public / rows, seed=draw)
-            first = public_basis(mixture_split.public_x, standardise=False, centre=False).vectors[
-                :, 0
-            ]
+            law: Values = {"d": d, "theta": theta, "sigma": sigma}
+            drawn = load_dataset("gaussian_mixture", seed=draw, n=rows, n_test=N_TEST, **law)
+            parts = split(load_features(drawn), public_fraction=n_public / rows, seed=draw)
+            first = public_basis(parts.public_x, standardise=False, centre=False).vectors[:, 0]
             # ‖A₁ᵀμ‖ of the uncentred first public direction
-            share = min(float(abs(np.asarray(mixture_split.features.known["mu"]) @ first)), 1.0)
-            for name, method, k, share_held in (
-                ("first public direction", "pillar", 1, share),
-                ("none", "dp_sgd", None, 1.0),
+            share = min(float(abs(np.asarray(parts.features.known["mu"]) @ first)), 1.0)
+            for name, method, k, held, settings in (
+                ("first public direction", "pillar", 1, share, {**ONE_RELEASE, "k": 1}),
+                ("none", "dp_sgd", d, 1.0, ONE_RELEASE),
             ):
-                settings = {**ONE_RELEASE, **({} if k is None else {"k": k})}
-                record = run(method, mixture_split, epsilon=epsilon, seed=draw, **settings)
+                record = run(method, parts, epsilon=epsilon, seed=draw, **settings)
                 predicted = theory.predicted_error(
-                    n_private=n,
-                    epsilon=epsilon,
-                    k=k or d,
-                    theta=theta,
-                    sigma=sigma,
-                    held=share_held,
+                    n_private=n, epsilon=epsilon, k=k, theta=theta, sigma=sigma, held=held
                 )
-                lines.append(
-                    (name, n, draw, 1 - float(record.accuracy or 0.0), predicted, share_held)
-                )
+                lines.append((name, n, draw, 1 - float(record.accuracy or 0.0), predicted, held))
     return pd.DataFrame(
         lines, columns=["projection", "n_private", "seed", "error", "predicted", "held"]
     )
@@ -106,13 +88,11 @@ def disjunctions(
     Columns epsilon, n_private, seed, error, components; error is NaN where more than 2^16 unions
     remain.
     """
-    lines = []
-    x_test, y_test = theory.random_graph_rows(1_000, d=d, k=k, p=p, seed=seed, part="test")
+    lines, rows_of = [], functools.partial(theory.random_graph_rows, d=d, k=k, p=p)
+    x_test, y_test = rows_of(1_000, seed=seed, part="test")
     for draw in range(seed, seed + seeds):
-        graph = theory.component_graph(
-            theory.random_graph_rows(n_unlabelled, d=d, k=k, p=p, seed=draw, part="unlabelled")[0]
-        )
-        x, y = theory.random_graph_rows(max(n_private), d=d, k=k, p=p, seed=draw, part="private")
+        graph = theory.component_graph(rows_of(n_unlabelled, seed=draw, part="unlabelled")[0])
+        x, y = rows_of(max(n_private), seed=draw, part="private")
         for n in n_private:
             for epsilon in epsilons:
                 error = math.nan

@@ -14,7 +14,7 @@ from pillar_core.auditing import Finding, hypothesis_test, one_run
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
 from pillar_core.studies.tuning import SHAPE, trial_epsilon
-from pillar_core.types import NeighboringRelation, Values
+from pillar_core.types import EpsilonBounds, Values
 
 QUICK = ("pillar", "rdp", "gdp", "basic")
 SLOW = ("opacus_rdp", "prv", "pld")
@@ -54,31 +54,27 @@ class GaussianSetting:
             self.noise_multiplier, sampling_probability=self.sampling_probability, steps=self.steps
         )
 
+    def obstacle(self, accountant: str) -> str:
+        """Why this accountant has no bound for it; "" where it has one."""
+        return ACCOUNTANTS[accountant].supports(self.event, self.relation)
+
+    def epsilon(self, accountant: str) -> EpsilonBounds:
+        """Its ε by this accountant."""
+        return accounting.epsilon(
+            self.event, delta=self.delta, relation=self.relation, accountant=accountant
+        )
+
 
 def by_accountant(setting: GaussianSetting, names: Sequence[str]) -> pd.DataFrame:
     """Columns name, accountant, epsilon, lower, is_bound, why; accountants without a bound here
     carry the reason and NaN."""
     rows = []
     for name in names:
-        accountant = ACCOUNTANTS[name]
-        reason = accountant.supports(setting.event, NeighboringRelation.of(setting.relation))
-        bounds = (
-            None
-            if reason
-            else accounting.epsilon(
-                setting.event, delta=setting.delta, relation=setting.relation, accountant=name
-            )
-        )
+        accountant, reason = ACCOUNTANTS[name], setting.obstacle(name)
+        bounds = None if reason else setting.epsilon(name)
         ends = (math.nan, math.nan) if bounds is None else (bounds.upper, bounds.lower)
-        rows.append(
-            (
-                name,
-                accountant.title,
-                *ends,
-                accountant.is_bound,
-                reason or WHY.get(name, accountant.source),
-            )
-        )
+        why = reason or WHY.get(name, accountant.source)
+        rows.append((name, accountant.title, *ends, accountant.is_bound, why))
     return pd.DataFrame(rows, columns=["name", "accountant", "epsilon", "lower", "is_bound", "why"])
 
 
@@ -93,11 +89,9 @@ def against_steps(setting: GaussianSetting, names: Sequence[str]) -> pd.DataFram
             | {setting.steps}
         )
         for count in counts:
-            event = dataclasses.replace(setting, steps=count).event
-            if not accountant.supports(event, NeighboringRelation.of(setting.relation)):
-                upper = accounting.epsilon(
-                    event, delta=setting.delta, relation=setting.relation, accountant=name
-                ).upper
+            run = dataclasses.replace(setting, steps=count)
+            if not run.obstacle(name):
+                upper = run.epsilon(name).upper
                 if 0 < upper < math.inf:
                     rows.append((accountant.title, count, upper, accountant.is_bound))
     return pd.DataFrame(rows, columns=["accountant", "steps", "epsilon", "is_bound"])
@@ -159,16 +153,15 @@ def samplers(setting: GaussianSetting) -> pd.DataFrame:
         steps=setting.steps,
         delta=setting.delta,
     )
-    rows = [
-        (
-            f"{cost.title}, {relations[str(cost.relation)]}",
-            cost.epsilon.upper,
-            cost.epsilon.is_bound,
-            cost.known,
-        )
+    return pd.DataFrame(
+        {
+            "label": f"{cost.title}, {relations[str(cost.relation)]}",
+            "epsilon": cost.epsilon.upper,
+            "is_bound": cost.epsilon.is_bound,
+            "known": cost.known,
+        }
         for cost in costs
-    ]
-    return pd.DataFrame(rows, columns=["label", "epsilon", "is_bound", "known"])
+    )
 
 
 def composed_epsilons(setting: GaussianSetting, *, selection: float, trials: float) -> pd.DataFrame:
@@ -210,16 +203,11 @@ def composed_epsilons(setting: GaussianSetting, *, selection: float, trials: flo
 def tuning_price(epsilon: float, *, delta: float, means: Sequence[float]) -> pd.DataFrame:
     """Columns label, epsilon, is_bound: what one run may spend when the best of so many must stay
     within `epsilon`."""
-    rows = [("one run, nothing tuned", epsilon, True)]
-    rows += [
-        (
-            f"best of {mean:g} runs on average",
-            trial_epsilon(epsilon, delta=delta, mean_trials=mean),
-            True,
-        )
+    spent = {"one run, nothing tuned": epsilon} | {
+        f"best of {mean:g} runs on average": trial_epsilon(epsilon, delta=delta, mean_trials=mean)
         for mean in means
-    ]
-    return pd.DataFrame(rows, columns=["label", "epsilon", "is_bound"])
+    }
+    return pd.DataFrame({"label": [*spent], "epsilon": [*spent.values()], "is_bound": True})
 
 
 def power(

@@ -197,10 +197,7 @@ def refuse_more_than(mu: float, plan: RunPlan, relation: NeighboringRelation = A
     """Refuses a run that one Gaussian of that μ does not dominate, which is what a choice among
     such runs is charged as."""
     events = accounting.read(plan.cost, relation)
-    gaussian = not events.unsupported and all(
-        release.is_full_gaussian for release in events.releases
-    )
-    if not gaussian or not events.gaussian_mu <= mu * (1 + 1e-9):
+    if not events.is_full_gaussian or not events.gaussian_mu <= mu * (1 + 1e-9):
         raise UnsupportedError(
             f"{plan.method.name} with these settings is no full-batch Gaussian run, so one event"
             " does not cover whatever is chosen."

@@ -148,10 +148,10 @@ def random_graph_rows(
     Raises SettingError: n below 1, k outside 2 … d − 2, p outside (0, 1), an unknown part.
     """
     checks.within(n=(n, COUNT))
-    if not n >= 1 or not 2 <= k <= d - 2 or not 0 < p < 1 or part not in PARTS:
+    if not 2 <= k <= d - 2 or not 0 < p < 1 or part not in PARTS:
         raise SettingError(
-            "n must be at least 1, k in [2, d − 2], p in (0, 1) and part one of"
-            f" {', '.join(PARTS)}; got n={n!r}, k={k!r}, d={d!r}, p={p!r}, part={part!r}."
+            f"k must be in [2, d − 2], p in (0, 1) and part one of {', '.join(PARTS)}; got k={k!r},"
+            f" d={d!r}, p={p!r}, part={part!r}."
         )
     own_seed = len(PARTS) * seed + PARTS.index(part)
     data = load_dataset(

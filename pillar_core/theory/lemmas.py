@@ -57,23 +57,17 @@ def _theorem_c2(s: Inputs) -> Values:
             clipped_gap(s, CORRECTED),
             r"\tilde\lambda \ge \lambda-2|c^2-1|\sigma_1^2",
         ),
-        count(
-            "examples",
-            PRINTED,
-            examples(s, PRINTED),
-            (
-                r"m > \frac{pc^2}{\epsilon\tilde\lambda(1-\sqrt{1-\rho^2})}\Bigl(\frac{4\log(1/"
-                r"\eta)}{p}+2\log\frac{8\lambda_1}{\rho^2\tilde\lambda}\Bigr)"
-            ),
-        ),
-        count(
-            "examples",
-            CORRECTED,
-            examples(s, CORRECTED),
-            (
-                r"m > \frac{pc^2}{\epsilon\tilde\lambda(1-\sqrt{1-\rho^2})}\Bigl(\frac{4\log(1/"
-                r"\eta)}{p}+2\log\frac{8\lambda_1}{\rho^2\tilde\lambda}\Bigr)"
-            ),
+        *(
+            count(
+                "examples",
+                form,
+                examples(s, form),
+                (
+                    r"m > \frac{pc^2}{\epsilon\tilde\lambda(1-\sqrt{1-\rho^2})}\Bigl("
+                    r"\frac{4\log(1/\eta)}{p}+2\log\frac{8\lambda_1}{\rho^2\tilde\lambda}\Bigr)"
+                ),
+            )
+            for form in (PRINTED, CORRECTED)
         ),
         Value(
             "ε of the printed sampler",
@@ -127,12 +121,9 @@ def _theorem_4_2(s: Inputs) -> Values:
 _MODEL_DIMENSION: dict[str, Json] = {
     "default": 30202,
     "help": "Model dimension p (of the sketch).",
-    "low": 2,
-    "high": 10000000,
+    "range": "[2, 10_000_000]",
     "unit": "features",
     "log": True,
-    "low_open": False,
-    "high_open": False,
 }
 register(
     "gsd_theorem_4_2",
@@ -181,12 +172,11 @@ register(
 
 
 _LEMMA_4: dict[str, Json] = {
-    "n_public": {"default": 5000, "help": "Public rows n.", "high": 10000000000},
+    "n_public": {"default": 5000, "help": "Public rows n.", "range": "[1, 10_000_000_000]"},
     "beta": {
         "default": 3.0,
         "help": "β of the lemma: it fails with probability e^−β.",
-        "high": 1000.0,
-        "high_open": False,
+        "range": "(0.0, 1000.0]",
         "log": False,
     },
 }

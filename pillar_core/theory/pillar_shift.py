@@ -18,9 +18,20 @@ from pillar_core.theory.calculator import (
     register,
 )
 
+PRIVATE_ROWS = r"n^L = \tilde O\Bigl(\frac{L_\ell\sqrt{k}}{\alpha\,\epsilon}\Bigr)"
 CROSS_ENTROPY_PRINTED = 2.0
 CROSS_ENTROPY_LIPSCHITZ = 1.0 / math.log(2.0)
 """|d/ds log(1 + e^−s)/log 2| < 1/log 2 ≈ 1.4427 on the unit ball."""
+
+
+def small_epsilon(s: Inputs) -> Range:
+    """The budgets that Theorem 1 speaks of."""
+    return Range("ε < 1/√k", s.epsilon, 0, 1 / math.sqrt(s.k))
+
+
+def small_beta(s: Inputs) -> Range:
+    """The chances of failure that it speaks of."""
+    return Range("β < 1/4", s.beta, 0, 0.25)
 
 
 def public_rows(*, beta: float, xi: float, gap: float, share: float = 2.0) -> float:
@@ -67,7 +78,7 @@ def _theorem_1(s: Inputs) -> Values:
             "private rows",
             PRINTED,
             printed * private,
-            r"n^L = \tilde O\Bigl(\frac{L_\ell\sqrt{k}}{\alpha\,\epsilon}\Bigr)",
+            PRIVATE_ROWS,
         ),
         rate(
             "private rows",
@@ -152,8 +163,8 @@ register(
     "pillar_theorem_1",
     _theorem_1,
     lambda s: (
-        Range("ε < 1/√k", s.epsilon, 0, 1 / math.sqrt(s.k)),
-        Range("β < 1/4", s.beta, 0, 0.25),
+        small_epsilon(s),
+        small_beta(s),
         Range("α", s.alpha, 0, 1),
         Range("γ₀", s.gamma, 0, 1),
         Range("ξ₀", s.xi, 0, 1),
@@ -170,7 +181,7 @@ register(
             "Generalisation needs L²/α² further rows (Rademacher complexity L/√n; the proof "
             "prints L/n). Theorem 1 drops them."
         ),
-        ("Table I gives cross-entropy the constant 2; log(1 + e^−s)/log 2 has 1/log 2 = 1.4427."),
+        "Table I gives cross-entropy the constant 2; log(1 + e^−s)/log 2 has 1/log 2 = 1.4427.",
     ),
     inputs="k gamma xi gap alpha beta epsilon loss",
 )
@@ -206,7 +217,7 @@ register(
     _proposition_3,
     lambda s: (
         Range("α < 1/4", s.alpha, 0, 0.25),
-        Range("β < 1/4", s.beta, 0, 0.25),
+        small_beta(s),
         Range("γ₀", s.gamma, 0, 1),
         Range("ξ₀", s.xi, 0, 1),
         Range("Δ_k", s.gap, 0, 1, high_open=False),
@@ -228,7 +239,7 @@ register(
     _corollary_2,
     lambda s: (
         Range("γ > 0", 1 - _radius(s), 0, 1),
-        Range("β < 1/4", s.beta, 0, 0.25),
+        small_beta(s),
         Range("θ = O(1/√d), taken as ≤ 1/√d", s.theta, 0, 1 / math.sqrt(s.d), high_open=False),
         Range("σ = O(1/√d), taken as ≤ 1/√d", s.sigma, 0, 1 / math.sqrt(s.d), high_open=False),
     ),
@@ -285,17 +296,9 @@ def _theorem_2(s: Inputs) -> Values:
             inverse,
             r"1/L_\ell = 0.9\,\gamma_0\bigl(1-\xi_0-\tfrac{20\,R^2\eta}{9\,\Delta_k}\bigr)",
         ),
-        rate(
-            "private rows",
-            PRINTED,
-            ratio(private, inverse_printed),
-            r"n^L = \tilde O\Bigl(\frac{L_\ell\sqrt{k}}{\alpha\,\epsilon}\Bigr)",
-        ),
-        rate(
-            "private rows",
-            CORRECTED,
-            ratio(private, inverse),
-            r"n^L = \tilde O\Bigl(\frac{L_\ell\sqrt{k}}{\alpha\,\epsilon}\Bigr)",
+        *(
+            rate("private rows", form, ratio(private, margin), PRIVATE_ROWS)
+            for form, margin in ((PRINTED, inverse_printed), (CORRECTED, inverse))
         ),
         Value(
             "largest shift",
@@ -370,8 +373,8 @@ def largest_shift(s: Inputs, form: Form) -> float:
 
 def _shift_ranges(s: Inputs) -> tuple[Range, ...]:
     return (
-        Range("ε < 1/√k", s.epsilon, 0, 1 / math.sqrt(s.k)),
-        Range("β < 1/4", s.beta, 0, 0.25),
+        small_epsilon(s),
+        small_beta(s),
         Range("γ₀", s.gamma, 0, 1),
         Range("ξ₀", s.xi, 0, 1, low_open=False),
         Range("η < 9(1 − ξ₀)Δ_k/140", s.eta, 0, largest_shift(s, PRINTED), low_open=False),
@@ -421,7 +424,7 @@ register(
             "public rows' gap, at least Δ_k − 2R²η."
         ),
         "7η becomes R²η (Lemma 6).",
-        ("The proof's last step needs k/α rows for generalisation; the theorem leaves them out."),
+        "The proof's last step needs k/α rows for generalisation; the theorem leaves them out.",
     ),
     inputs="k gamma xi gap eta radius alpha beta epsilon",
 )

@@ -19,6 +19,7 @@ from pillar_core.theory.calculator import (
     ratio,
     register,
 )
+from pillar_core.theory.pillar_shift import small_epsilon
 
 
 def _table_v(s: Inputs) -> Values:
@@ -109,7 +110,7 @@ register(
     "pillar_table_v",
     _table_v,
     lambda s: (
-        Range("ε < 1/√k", s.epsilon, 0, 1 / math.sqrt(s.k)),
+        small_epsilon(s),
         Range("γ", s.gamma, 0, 1),
         Range("k ≤ d", s.k, 0, s.d, high_open=False),
     ),
@@ -128,7 +129,6 @@ register(
     n={
         "default": 45000,
         "help": "Private rows, for the JL target dimension log(n)/γ².",
-        "low": 2,
-        "high": 10000000000,
+        "range": "[2, 10_000_000_000]",
     },
 )

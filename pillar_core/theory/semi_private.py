@@ -121,10 +121,8 @@ def _theorem_2(s: Inputs) -> Values:
 
 
 def _theorem_3(s: Inputs) -> Values:
-    left_printed, left = (
-        s.gamma - math.sqrt(s.eta / s.beta),
-        s.gamma - 2 * math.sqrt(2 * s.eta / s.beta),
-    )
+    left_printed = s.gamma - math.sqrt(s.eta / s.beta)
+    left = s.gamma - 2 * math.sqrt(2 * s.eta / s.beta)
     private = math.sqrt(s.k) / (s.alpha * s.epsilon)
     return (
         Value("margin left", PRINTED, left_printed, r"\gamma' = \gamma-\sqrt{\eta/\beta}"),
@@ -246,7 +244,7 @@ register(
     inputs="d k gamma eta alpha beta epsilon",
     eta={
         "help": "Energy η = Σ_{i>k} λ_i beyond k directions, rows in the unit ball.",
-        "low_open": True,
+        "range": "(0.0, 1.0]",
         "log": True,
     },
 )

@@ -4,19 +4,22 @@ whole."""
 from repository import printed
 
 HEAVY = {
-    *(
-        "torch",
-        "torchvision",
-        "opacus",
-        "timm",
-        "open_clip",
-        "dask",
-        "distributed",
-        "sklearn",
-        "dp_accounting",
-        "prv_accountant",
-    ),
-    *("peft", "ot", "datasets", "medmnist", "onnxruntime", "streamlit"),
+    "torch",
+    "torchvision",
+    "opacus",
+    "timm",
+    "open_clip",
+    "dask",
+    "distributed",
+    "sklearn",
+    "dp_accounting",
+    "prv_accountant",
+    "peft",
+    "ot",
+    "datasets",
+    "medmnist",
+    "onnxruntime",
+    "streamlit",
 }
 STAGES = """
 import contextlib, io, json, socket, sys
@@ -96,18 +99,16 @@ def test_what_needs_no_torch_imports_none():
     assert [(name, modules & HEAVY) for name, modules in stages.items() if modules & HEAVY] == []
     assert not stages["import"] & {"numpy", "pandas", "scipy"}
     assert not stages["epsilon"] & {
-        *(
-            "pandas",
-            "plotly",
-            "scipy.signal",
-            "scipy.stats",
-            "attr",
-            "diskcache",
-            "yaml",
-            "PIL",
-            "pyarrow",
-            "tokenizers",
-        )
+        "pandas",
+        "plotly",
+        "scipy.signal",
+        "scipy.stats",
+        "attr",
+        "diskcache",
+        "yaml",
+        "PIL",
+        "pyarrow",
+        "tokenizers",
     }
     assert "scipy.stats" not in stages["hero"]
 

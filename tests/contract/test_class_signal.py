@@ -14,10 +14,6 @@ N, D, CLASSES = 60, 12, 3
 def public(seed=0, shift=0.0):
     return FeatureSet(
         (shift + stream(seed, "public rows").standard_normal((40, D))).astype(np.float32),
-        None,
-        None,
-        None,
-        (),
     )
 
 

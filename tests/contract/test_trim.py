@@ -19,7 +19,7 @@ def rows(n, *, seed, at=0.0):
     """Rows round a point that lies `at` on the first axis."""
     x = stream(seed, "rows").standard_normal((n, D))
     x[:, 0] += at
-    return FeatureSet(x.astype(np.float32), None, None, None, (), name=f"rows {seed}")
+    return FeatureSet(x.astype(np.float32), name=f"rows {seed}")
 
 
 def test_a_row_between_two_centres_votes_alike_alone_and_among_others():
@@ -68,12 +68,12 @@ def test_asking_again_gives_the_same_noise_and_clusters_are_few_where_it_is_larg
     [
         ({"public": rows(1, seed=0)}, DataError, "fewer than two different rows"),
         (
-            {"public": FeatureSet(np.ones((9, D), np.float32), None, None, None, ())},
+            {"public": FeatureSet(np.ones((9, D), np.float32))},
             DataError,
             "fewer than two different rows",
         ),
         (
-            {"public": FeatureSet(np.eye(9, dtype=np.float32), None, None, None, ())},
+            {"public": FeatureSet(np.eye(9, dtype=np.float32))},
             DataError,
             "9 features",
         ),

@@ -14,16 +14,13 @@ from dp_accounting.privacy_accountant import NeighboringRelation as Library
 from prv_accountant import PoissonSubsampledGaussianMechanism, PRVAccountant
 from scipy import optimize, special, stats
 
-from costs import cost_of
+from costs import ADD, REPLACE, cost_of, cost_of_steps, noise_of_steps, steps_of
 from pillar_core import accounting, events, ledger
 from pillar_core.accounting import rdp as renyi
 from pillar_core.accounting.elementary import read
 from pillar_core.accounting.loss import GaussianPair
 from pillar_core.accounting.pillar import direction_bounds
-from pillar_core.types import NeighboringRelation
 
-ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
-REPLACE = NeighboringRelation.REPLACE_ONE
 PAPER_Q = 1024 / 45000
 
 
@@ -53,31 +50,20 @@ def pld_epsilon(sigma, q, steps, delta, relation, interval):
 @pytest.mark.parametrize(
     ("sigma", "q", "steps", "delta", "interval"),
     [
-        *(
-            (22.2, PAPER_Q, 1000, 1e-5, 1e-5),
-            (3.84, PAPER_Q, 1000, 1e-5, 5e-5),
-            (3.6, PAPER_Q, 6000, 1e-5, 8e-5),
-        ),
-        *(
-            (0.8, 0.005, 1000, 1e-6, 4e-4),
-            (1.0, 0.05, 1, 1e-5, 4e-4),
-            (0.6, 1e-4, 20_000, 1e-5, 1e-4),
-            (2.0, 0.5, 20, 1e-8, 4e-4),
-        ),
+        (22.2, PAPER_Q, 1000, 1e-5, 1e-5),
+        (3.84, PAPER_Q, 1000, 1e-5, 5e-5),
+        (3.6, PAPER_Q, 6000, 1e-5, 8e-5),
+        (0.8, 0.005, 1000, 1e-6, 4e-4),
+        (1.0, 0.05, 1, 1e-5, 4e-4),
+        (0.6, 1e-4, 20_000, 1e-5, 1e-4),
+        (2.0, 0.5, 20, 1e-8, 4e-4),
     ],
 )
 def test_ends_bracket_the_loss_distribution_of_dp_accounting(
     sigma, q, steps, delta, interval, relation
 ):
     theirs = pld_epsilon(sigma, q, steps, delta, relation, interval)
-    ours = accounting.epsilon_of_gaussian(
-        sigma,
-        sampling_probability=q,
-        steps=steps,
-        delta=delta,
-        relation=relation,
-        accountant="pillar",
-    )
+    ours = cost_of_steps(sigma, q, steps, delta=delta, relation=relation, accountant="pillar")
     # theirs is an upper bound too; on these grids its own excess is at most 2e-4 by finer ones, and
     # 6e-4 at σ = 0.6
     assert ours.lower <= theirs
@@ -98,15 +84,11 @@ def test_ends_overlap_those_of_prv_accountant(sigma, q, steps, delta):
         max_self_compositions=steps,
     )
     lower, estimate, upper = theirs.compute_epsilon(delta, [steps])
-    ours = accounting.epsilon_of_gaussian(
-        sigma, sampling_probability=q, steps=steps, delta=delta, accountant="pillar"
-    )
+    ours = cost_of_steps(sigma, q, steps, delta=delta, accountant="pillar")
     assert ours.lower <= upper
     assert lower <= ours.upper
     assert ours.estimate == pytest.approx(estimate, rel=1e-3)
-    selectable = accounting.epsilon_of_gaussian(
-        sigma, sampling_probability=q, steps=steps, delta=delta, accountant="prv"
-    )
+    selectable = cost_of_steps(sigma, q, steps, delta=delta, accountant="prv")
     assert selectable.estimate == pytest.approx(estimate, rel=2e-4)
     assert selectable.upper <= 1.01 * selectable.estimate
     assert selectable.lower <= ours.upper
@@ -151,17 +133,13 @@ def test_our_renyi_curve_is_that_of_dp_accounting(event):
         halved = events.GaussianDpEvent(
             1 / read(event.event, REPLACE).gaussian_mu
         )  # it leaves out the factor 2
-        relation, library, asked = (
-            REPLACE,
-            Library.REPLACE_ONE,
-            dataclasses.replace(event, event=halved),
-        )
+        relation = REPLACE
+        library = Library.REPLACE_ONE
+        asked = dataclasses.replace(event, event=halved)
     ours = renyi.curve_of(read(event, relation))
     orders = np.asarray(renyi.ORDERS[: len(ours)])
-    theirs, whole = (
-        rdp.RdpAccountant(orders, library).compose(of_library(asked)).rdp,
-        orders == np.floor(orders),
-    )
+    theirs = rdp.RdpAccountant(orders, library).compose(of_library(asked)).rdp
+    whole = orders == np.floor(orders)
     np.testing.assert_allclose(ours[whole], theirs[whole], rtol=1e-6, atol=1e-10)
     assert np.all(ours <= theirs * (1 + 1e-6) + 1e-10)
 
@@ -189,7 +167,7 @@ def test_our_renyi_curve_of_a_sample_lies_just_above_the_integral(sigma, q, orde
 
 
 def test_pld_accountant_is_the_library_on_its_default_grid():
-    event = accounting.gaussian_run(4.0, sampling_probability=0.1, steps=200)
+    event = steps_of(4.0, 0.1, 200)
     theirs = pld.PLDAccountant().compose(of_library(event)).get_epsilon(1e-5)
     assert cost_of(event, "pld").upper == pytest.approx(theirs, rel=1e-9)
     mixed = ledger.compose(event, events.LaplaceDpEvent(3.0), ledger.gaussian(4.0))
@@ -229,10 +207,10 @@ def test_randomised_response_under_replacement_meets_dp_accounting():
 )
 def test_calibration_lies_within_one_percent_of_dp_accounting(steps, epsilon):
     def make(noise):
-        return of_library(accounting.gaussian_run(noise, sampling_probability=PAPER_Q, steps=steps))
+        return of_library(steps_of(noise, PAPER_Q, steps))
 
     make_accountant = pld.PLDAccountant
-    ours = accounting.noise_multiplier(epsilon, sampling_probability=PAPER_Q, steps=steps)
+    ours = noise_of_steps(epsilon, PAPER_Q, steps)
     bracket = mechanism_calibration.ExplicitBracketInterval(
         0.98 * ours, 1.02 * ours
     )  # in which theirs must lie
@@ -245,21 +223,6 @@ def test_calibration_lies_within_one_percent_of_dp_accounting(steps, epsilon):
     assert pld_epsilon(ours, PAPER_Q, steps, 1e-5, ADD, 2e-5) <= epsilon * (1 + 2e-4)
 
 
-@pytest.mark.parametrize("relation", [ADD, REPLACE])
-def test_our_replacement_pair_is_dp_accountings(relation):
-    """PITFALLS: q = 0.02, σ = 1, T = 1000 costs 6.24 under replace-one, not the 24.3 of the doubled
-    add/remove formula."""
-    ours = accounting.epsilon_of_gaussian(
-        1.0, sampling_probability=0.02, steps=1000, relation=relation
-    )
-    expected = {ADD: 3.899, REPLACE: 6.24}[relation]
-    assert ours.upper == pytest.approx(expected, rel=1e-3)
-    if relation is REPLACE:
-        doubled = accounting.epsilon_of_gaussian(0.5, sampling_probability=0.02, steps=1000)
-        assert doubled.lower == pytest.approx(24.3, rel=1e-2)
-
-
-ADDED, REPLACED = "add_or_remove_one", "replace_one"
 QUADRATURE = 1e-6
 
 
@@ -295,10 +258,8 @@ class SampledGaussian:
         """sup_S P(S) − e^ε Q(S): S is the half-line where the loss, monotone in x, exceeds ε; its
         end by bisection."""
         rising = self.direction != "add"
-        low, high = (
-            np.full(epsilon.shape, -80 * self.sigma),
-            np.full(epsilon.shape, 80 * self.sigma),
-        )
+        low = np.full(epsilon.shape, -80 * self.sigma)
+        high = np.full(epsilon.shape, 80 * self.sigma)
         for _ in range(24):  # 80·σ / 2²³ from its end, where δ is flat
             middle = (low + high) / 2
             right = (self.loss(middle) < epsilon) == rising
@@ -341,7 +302,7 @@ def exact_epsilon(delta_at, delta):
 
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize(
-    ("relation", "directions"), [(ADDED, ("remove", "add")), (REPLACED, ("replace",))]
+    ("relation", "directions"), [(ADD, ("remove", "add")), (REPLACE, ("replace",))]
 )
 @pytest.mark.parametrize(
     ("sigma", "q", "delta"),
@@ -352,14 +313,7 @@ def test_few_sampled_gaussians_bracket_the_integral(sigma, q, delta, relation, d
         exact_epsilon(lambda e, d=d: SampledGaussian(sigma, q, d).delta(e, times), delta)
         for d in directions
     )
-    bounds = accounting.epsilon_of_gaussian(
-        sigma,
-        sampling_probability=q,
-        steps=times,
-        delta=delta,
-        relation=relation,
-        accountant="pillar",
-    )
+    bounds = cost_of_steps(sigma, q, times, delta=delta, relation=relation, accountant="pillar")
     assert_brackets(bounds, exact, slack=QUADRATURE)
 
 
@@ -392,7 +346,7 @@ def test_pure_releases_compose_as_binomials(times, each, delta):
 
     exact = exact_epsilon(delta_at, delta) if times * each < 59 else None
     event = ledger.repeat(events.PureEvent(each, each), times)
-    bounds = cost_of(event, "pillar", delta=delta, relation=REPLACED)
+    bounds = cost_of(event, "pillar", delta=delta, relation=REPLACE)
     assert bounds.upper <= times * each * (1 + 1e-12)
     if exact is not None:
         assert_brackets(bounds, exact)
@@ -405,7 +359,7 @@ def test_one_laplace_release_has_its_closed_form():
         exact = epsilon_zero + 2 * math.log1p(-delta)
         assert_brackets(bounds, exact, slack=1e-12, above=1.002)
         replaced = cost_of(
-            events.LaplaceDpEvent(2 / epsilon_zero), "pillar", delta=delta, relation=REPLACED
+            events.LaplaceDpEvent(2 / epsilon_zero), "pillar", delta=delta, relation=REPLACE
         )
         assert replaced == bounds
 
@@ -426,7 +380,7 @@ def test_a_gaussian_beside_a_pure_release_is_a_mixture_of_two_shifts():
     assert_brackets(bounds, exact, above=1.002)
 
 
-@pytest.mark.parametrize("relation", [ADDED, REPLACED])
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_a_sampled_pure_release_has_the_amplified_epsilon(relation):
     """Add/remove: log(1 + q(e^ε − 1)) is exact for δ = 0 (Li, Qardaji & Su 2012). Replace-one keeps
     ε and scales δ by q."""
@@ -434,8 +388,8 @@ def test_a_sampled_pure_release_has_the_amplified_epsilon(relation):
     event = ledger.subsample(events.PureEvent(pure, pure), q)
     bounds = cost_of(event, delta=delta, relation=relation)
     exact = {
-        ADDED: math.log1p(q * math.expm1(pure)),
-        REPLACED: pure + math.log1p(-delta / (q * special.expit(pure))),
+        ADD: math.log1p(q * math.expm1(pure)),
+        REPLACE: pure + math.log1p(-delta / (q * special.expit(pure))),
     }[relation]
     # at δ = 1e-9 the crossing lies within δ/P(ε₀) of the largest loss
     assert exact * (1 - 1e-7) <= bounds.upper <= exact * 1.002
@@ -483,7 +437,7 @@ def test_epsilon_cases(shared):
     assert len(cases) >= 30
     for case in cases:
         sigma, q, steps, delta = case["sigma"], case["q"], case["steps"], delta_of_case(case)
-        event = accounting.gaussian_run(sigma, sampling_probability=q, steps=steps)
+        event = steps_of(sigma, q, steps)
         ours = cost_of(event, delta=delta)
         name = case["id"]
         pessimistic = case["pld_connect_dots_pessimistic"]
@@ -518,9 +472,7 @@ def test_calibration_cases(shared):
     assert len(cases) >= 15
     for case in cases:
         delta = delta_of_case(case)
-        ours = accounting.noise_multiplier(
-            case["epsilon"], delta=delta, sampling_probability=case["q"], steps=case["steps"]
-        )
+        ours = noise_of_steps(case["epsilon"], case["q"], case["steps"], delta=delta)
         name = case["id"]
         if case["q"] == 1:
             assert ours == pytest.approx(case["analytic_gaussian_sigma"], rel=2e-9), name
@@ -534,9 +486,7 @@ def test_calibration_cases(shared):
 def test_numbers_of_libraries_and_official_settings(shared):
     for entry in load(shared, "accounting.json")["meta"]["reference_numbers_from_peer_tests"]:
         if "sigma" in entry:
-            event = accounting.gaussian_run(
-                entry["sigma"], sampling_probability=entry["q"], steps=entry["steps"]
-            )
+            event = steps_of(entry["sigma"], entry["q"], entry["steps"])
             ours = cost_of(event, delta=entry["delta"])
             # Opacus reports the upper end at an error of 0.01
             expected = entry["prv"] - 0.01 if "prv" in entry else entry["prv_run"]["estimate"]
@@ -546,20 +496,15 @@ def test_numbers_of_libraries_and_official_settings(shared):
                 renyi, rel=3e-3
             )
         elif "prv_sigma" in entry:
-            ours_sigma = accounting.noise_multiplier(
-                entry["epsilon"],
-                delta=entry["delta"],
-                sampling_probability=entry["q"],
-                steps=entry["steps"],
+            ours_sigma = noise_of_steps(
+                entry["epsilon"], entry["q"], entry["steps"], delta=entry["delta"]
             )
             # Opacus stops within 0.01 of ε on either side
             assert ours_sigma == pytest.approx(entry["prv_sigma"], rel=5e-3)
     for row in load(shared, "gep_accounting.json"):
         for variant, releases in (("rgp", 2), ("biased", 1)):
             noise = ledger.joint_noise_multiplier([row[variant]["official_sigma"]] * releases)
-            ours = accounting.epsilon_of_gaussian(
-                noise, sampling_probability=row["q"], steps=row["steps"], delta=row["delta"]
-            )
+            ours = cost_of_steps(noise, row["q"], row["steps"], delta=row["delta"])
             assert ours.upper == pytest.approx(row[variant]["true_eps_pld"], rel=3e-3)
 
 
@@ -576,7 +521,7 @@ def test_sampling_schemes(shared):
         assert rows["fixed_size", REPLACE] > 1.9 * case["wor_replace_one_rdp_dp_accounting_asis"]
         # the file counts ⌈T·q⌉ passes; where incomplete batches are dropped there may be one more
         passes = math.ceil(case["T"] * q)
-        assert accounting.epsilon_of_gaussian(case["sigma"], steps=passes).upper == pytest.approx(
+        assert cost_of_steps(case["sigma"], steps=passes).upper == pytest.approx(
             case["shuffle_worst_case_no_amplification_add_remove"], rel=1e-6
         )
         assert accounting.epochs(sampling_probability=q, steps=case["T"]) in (passes, passes + 1)
@@ -602,20 +547,13 @@ def test_gaussian_dp_table(shared):
             row["wrong_T_if_rho_is_T2_over_2sigma2"], rel=1e-9
         )
         if row["eps_at_T"] is None:
-            assert (
-                accounting.epsilon_of_gaussian(row["sigma"], steps=1, delta=row["delta"]).upper
-                > row["eps"]
-            )
+            assert cost_of_steps(row["sigma"], steps=1, delta=row["delta"]).upper > row["eps"]
         else:
-            found = accounting.epsilon_of_gaussian(
-                row["sigma"], steps=row["T_max"], delta=row["delta"]
-            ).upper
+            found = cost_of_steps(row["sigma"], steps=row["T_max"], delta=row["delta"]).upper
             assert found == pytest.approx(row["eps_at_T"], rel=1e-9)
             assert found <= row["eps"]
             assert (
-                accounting.epsilon_of_gaussian(
-                    row["sigma"], steps=row["T_max"] + 1, delta=row["delta"]
-                ).upper
+                cost_of_steps(row["sigma"], steps=row["T_max"] + 1, delta=row["delta"]).upper
                 > row["eps"]
             )
 
@@ -625,14 +563,10 @@ def test_two_releases_of_one_sample_are_joint(shared):
     higher."""
     for row in load(shared, "gep_joint_vs_independent.json"):
         joint = ledger.joint_noise_multiplier([row["sigma_each"]] * 2)
-        ours = accounting.epsilon_of_gaussian(
-            joint, sampling_probability=row["q"], steps=row["steps"]
-        )
+        ours = cost_of_steps(joint, row["q"], row["steps"])
         assert ours.estimate == pytest.approx(row["eps_joint_same_subsample"], rel=2e-3)
         if row["eps_if_two_independent_subsamples"] is not None:
-            apart = accounting.epsilon_of_gaussian(
-                row["sigma_each"], sampling_probability=row["q"], steps=2 * row["steps"]
-            )
+            apart = cost_of_steps(row["sigma_each"], row["q"], 2 * row["steps"])
             assert apart.estimate == pytest.approx(
                 row["eps_if_two_independent_subsamples"], rel=2e-3
             )

@@ -74,10 +74,8 @@ def test_clopper_pearson_at_a_threshold_fixed_beforehand(oracle, scores):
     row = next(row for row in oracle["clopper_pearson"] if row["threshold"] == 1.0)
     share = row["significance"] / 2
     inside, outside = (int((one >= 1.0).sum()) for one in scores)
-    hits, alarms = (
-        membership.lower_end(inside, len(scores[0]), share),
-        membership.upper_end(outside, len(scores[1]), share),
-    )
+    hits = membership.lower_end(inside, len(scores[0]), share)
+    alarms = membership.upper_end(outside, len(scores[1]), share)
     found = max(
         math.log((right - row["delta"]) / wrong)
         for right, wrong in ((hits, alarms), (1 - alarms, 1 - hits))

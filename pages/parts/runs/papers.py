@@ -14,7 +14,7 @@ from pillar_core.errors import DataError
 from pillar_core.plots.theme import epsilon_label
 from pillar_core.runs import records, starter, sweep
 from pillar_core.studies import papers
-from pillar_core.studies.papers import CLASSES, SOURCES
+from pillar_core.studies.papers import SOURCES, stand_in_classes
 from pillar_core.types import Form
 
 _WORDS = {
@@ -133,8 +133,8 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
         st.warning(price)
     if not data:
         substitution = (
-            f"{papers.STAND_IN_ROWS:,} generated rows with {CLASSES[dataset]} classes stand in for"
-            f" {dataset}"
+            f"{papers.STAND_IN_ROWS:,} generated rows with {stand_in_classes(dataset)} classes"
+            f" stand in for {dataset}"
         )
         st.warning(
             f"{substitution}: compare the order of the methods, not their numbers.",

@@ -207,9 +207,12 @@ def summarise(
 
 def _boosts(lines: pd.DataFrame) -> "pd.Series[float]":
     by_method = lines.drop_duplicates("method").set_index("method")["mean"]
-    if CEILING not in by_method or FLOOR not in by_method:
-        return pd.Series(math.nan, index=lines.index)
-    gap = by_method[CEILING] - by_method[FLOOR]
-    distance = by_method[CEILING] - lines["mean"]
-    boosts: pd.Series[float] = (gap / distance).where(distance > 0)
+    ceiling, floor = (by_method.get(name, math.nan) for name in (CEILING, FLOOR))
+    return boosts_of(lines["mean"], ceiling, floor)
+
+
+def boosts_of(accuracies: "pd.Series[float]", ceiling: Any, floor: Any) -> "pd.Series[float]":
+    """(err_public − err_ceiling)/(err − err_ceiling); empty at the ceiling and above."""
+    distance = ceiling - accuracies
+    boosts: pd.Series[float] = ((ceiling - floor) / distance).where(distance > 0)
     return boosts

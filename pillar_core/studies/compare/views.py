@@ -15,7 +15,7 @@ from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
 from pillar_core.runs import sweep
 from pillar_core.splits import view_of
-from pillar_core.studies.compare.learners import CEILING, FLOOR, at_every_epsilon
+from pillar_core.studies.compare.learners import CEILING, FLOOR, at_every_epsilon, boosts_of
 from pillar_core.studies.compare.view import (
     COMPARE_VIEWS,
     CompareView,
@@ -117,10 +117,8 @@ _PARTS = {
 def ablation_grids(setup: Setup) -> list[Grid]:
     """AdaMix with its two parts on and off; where projection is on, on the (μN)^(2/3) dimensions
     that the noise allows."""
-    grids, rank = (
-        [],
-        view_of(setup.split, PublicUse.LABELLED).basis(standardise=False, centre=None).rank,
-    )
+    grids = []
+    rank = view_of(setup.split, PublicUse.LABELLED).basis(standardise=False, centre=None).rank
     for epsilon in setup.epsilons:
         wanted = round(
             (mu_of(epsilon, float(setup.data.get("delta") or 1e-5)) * setup.split.facts.n_private)
@@ -155,40 +153,6 @@ def noise_grids(setup: Setup) -> list[Grid]:
         **setup.public,
     )
     return [{**shared, "adaptive_clip": False, "projection": False}, shared]
-
-
-COMPARE_VIEWS.register(
-    CompareView(
-        "ablation",
-        title="AdaMix, part by part",
-        source="AdaMix, Fig. 5",
-        question=(
-            "What do the adaptive clip and the projection each add to noisy descent from the "
-            "public rows' head?"
-        ),
-        x_title="ε, privacy budget (log scale)",
-        base="NGD: fixed clip, all dimensions",
-        x_log=True,
-        over_epsilon=True,
-        grids=ablation_grids,
-        place=ablation_places,
-    )
-)
-COMPARE_VIEWS.register(
-    CompareView(
-        "noise",
-        title="More noise, more steps",
-        source="AdaMix, Fig. 8",
-        question="At the same ε: few steps with little noise, or many with much?",
-        x_title="σ, noise multiplier of a step (log scale); steps follow from ε",
-        x_log=True,
-        grids=noise_grids,
-        place=lambda runs, _: runs.assign(
-            series=runs["adaptive_clip"].eq(False).map({True: "NGD", False: "AdaMix"}),
-            x=runs["noise_multiplier"],
-        ),
-    )
-)
 
 
 KEPT = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
@@ -240,13 +204,11 @@ def shots_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
 
 
 def boosts(runs: pd.DataFrame) -> "pd.Series[float]":
-    """(err_public − err_ceiling)/(err − err_ceiling) of each run, within its seed and public rows;
-    empty for the ceiling."""
+    """`boosts_of` each run, within its seed and public rows."""
     ceiling, floor = (
         reference_of(runs, runs["method"] == name, ["x", "seed"]) for name in (CEILING, FLOOR)
     )
-    distance = ceiling - runs["accuracy"]
-    return ((ceiling - floor) / distance).where(distance > 0)
+    return boosts_of(runs["accuracy"], ceiling, floor)
 
 
 def shift_grids(setup: Setup) -> list[Grid]:
@@ -295,7 +257,35 @@ def _by_budget(runs: pd.DataFrame, x: Any) -> pd.DataFrame:
     return runs.assign(series=series, x=x)
 
 
-COMPARE_VIEWS.register(
+for _view in (
+    CompareView(
+        "ablation",
+        title="AdaMix, part by part",
+        source="AdaMix, Fig. 5",
+        question=(
+            "What do the adaptive clip and the projection each add to noisy descent from the "
+            "public rows' head?"
+        ),
+        x_title="ε, privacy budget (log scale)",
+        base="NGD: fixed clip, all dimensions",
+        x_log=True,
+        over_epsilon=True,
+        grids=ablation_grids,
+        place=ablation_places,
+    ),
+    CompareView(
+        "noise",
+        title="More noise, more steps",
+        source="AdaMix, Fig. 8",
+        question="At the same ε: few steps with little noise, or many with much?",
+        x_title="σ, noise multiplier of a step (log scale); steps follow from ε",
+        x_log=True,
+        grids=noise_grids,
+        place=lambda runs, _: runs.assign(
+            series=runs["adaptive_clip"].eq(False).map({True: "NGD", False: "AdaMix"}),
+            x=runs["noise_multiplier"],
+        ),
+    ),
     CompareView(
         "few_rows",
         title="Fewer private rows",
@@ -305,9 +295,7 @@ COMPARE_VIEWS.register(
         x_log=True,
         grids=few_rows_grids,
         place=lambda runs, _: _by_budget(runs, kept_share(runs)),
-    )
-)
-COMPARE_VIEWS.register(
+    ),
     CompareView(
         "public_share",
         title="More or fewer public rows",
@@ -320,9 +308,7 @@ COMPARE_VIEWS.register(
         ],
         place=lambda runs, _: _by_budget(runs, runs["public_fraction"]),
         published_table=("pillar", "IV"),
-    )
-)
-COMPARE_VIEWS.register(
+    ),
     CompareView(
         "shots",
         title="Public or private shots",
@@ -332,9 +318,7 @@ COMPARE_VIEWS.register(
         x_log=True,
         grids=shots_grids,
         place=shots_places,
-    )
-)
-COMPARE_VIEWS.register(
+    ),
     CompareView(
         "boost",
         title="Boost by private rows",
@@ -352,9 +336,7 @@ COMPARE_VIEWS.register(
         ],
         place=lambda runs, _: _by_budget(runs, runs["public_per_class"]),
         value=boosts,
-    )
-)
-COMPARE_VIEWS.register(
+    ),
     CompareView(
         "imbalance",
         title="Rare classes",
@@ -371,9 +353,7 @@ COMPARE_VIEWS.register(
         ],
         place=lambda runs, _: _by_budget(runs, runs["imbalance"]),
         value=rarest_accuracy,
-    )
-)
-COMPARE_VIEWS.register(
+    ),
     CompareView(
         "shift",
         title="Public rows from elsewhere",
@@ -385,5 +365,6 @@ COMPARE_VIEWS.register(
         over_epsilon=True,
         grids=shift_grids,
         place=shift_places,
-    )
-)
+    ),
+):
+    COMPARE_VIEWS.register(_view)

@@ -13,8 +13,8 @@ from pillar_core.auditing import score_leak as attacks
 from pillar_core.auditing.membership import Rate
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError
-from pillar_core.screening.batches import chosen_rows, random_labels
-from pillar_core.screening.models import GradientModel, Start, model_of
+from pillar_core.screening.batches import Start, chosen_rows, random_labels
+from pillar_core.screening.models import GradientModel, model_of
 from pillar_core.subspace import top_directions
 
 K, BATCH, BATCHES, CANDIDATES = 16, 300, 128, 60

@@ -33,7 +33,6 @@ from pillar_core.runs import splitting
 from pillar_core.runs.loading import load_features
 from pillar_core.studies.papers.tables import (
     BACKBONES,
-    CLASSES,
     SHOTS,
     SOURCES,
     TABLES,
@@ -87,15 +86,15 @@ def published(name: str, *, dataset: str | None = None) -> pd.DataFrame:
 
     Raises UnknownNameError: no such table. SettingError: a data set that the table does not have.
     """
-    table, rows = TABLES[name], _facts()
-    rows = rows[(rows["paper"] == table.paper) & (rows["table"] == table.table)]
-    if dataset is None:
-        return rows.reset_index(drop=True)
-    if dataset not in table.datasets:
-        raise SettingError(
-            f"{table.name} has the data sets {', '.join(table.datasets)}; got {dataset!r}."
-        )
-    return rows[rows["dataset"] == dataset].reset_index(drop=True)
+    table = TABLES[name]
+    rows = _facts().query("paper == @table.paper and table == @table.table")
+    if dataset is not None:
+        if dataset not in table.datasets:
+            raise SettingError(
+                f"{table.name} has the data sets {', '.join(table.datasets)}; got {dataset!r}."
+            )
+        rows = rows[rows["dataset"] == dataset]
+    return rows.reset_index(drop=True)
 
 
 def matching(features: str, backbone: str | None) -> pd.DataFrame:
@@ -127,24 +126,19 @@ def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None 
     shares, counts = (
         sorted(set(rows[column].dropna())) for column in ("public_fraction", "public_per_class")
     )
-    axes = {
+    axes: Form = {
         "method": list(dict.fromkeys(rows["method"])),
         "epsilon": sorted({float(epsilon) for epsilon in rows.loc[_spends(rows), "epsilon"]}),
-        **(
-            {"public_per_class": int(counts[0])}
-            if counts
-            else {"public_fraction": shares}
-            if shares
-            else {}
-        ),
-        **table.axes,
     }
+    if counts:
+        axes["public_per_class"] = int(counts[0])
+    elif shares:
+        axes["public_fraction"] = shares
+    axes |= table.axes
     if "public_per_class" in table.axes:
         axes["public_per_class"] = SHOTS.get(dataset, table.axes["public_per_class"])
     if seeds is None:
-        seeds = (
-            table.seeds if data is not None else min(2, table.seeds)
-        )  # seeds of a run on stand-in rows
+        seeds = min(2, table.seeds) if data is None else table.seeds
     if not seeds >= 1:
         raise SettingError(f"seeds must be a whole number from 1; got {seeds}.")
     return {**_data_axes(dataset, data), **axes, "delta": 1e-5, "seed": list(range(seeds))}
@@ -186,8 +180,12 @@ def beside(name: str, runs: pd.DataFrame, *, dataset: str, backbone: str = "") -
 
 def _line(name: str, runs: pd.DataFrame) -> list[str]:
     """The columns that tell one measured line of a table from another."""
-    share = "public_fraction" if "public_fraction" in runs else "public_per_class"
-    return ["method", "epsilon", share, *(axis for axis in TABLES[name].shown_axes if axis in runs)]
+    shown_axes = (axis for axis in TABLES[name].shown_axes if axis in runs)
+    return ["method", "epsilon", _share_axis(runs), *shown_axes]
+
+
+def _share_axis(runs: pd.DataFrame) -> str:
+    return "public_fraction" if "public_fraction" in runs else "public_per_class"
 
 
 def best_on_validation(name: str, runs: pd.DataFrame) -> pd.DataFrame:
@@ -251,12 +249,8 @@ def run(
 def named(name: str) -> PaperTable:
     """The runnable table called `name`, or `<paper>:table-<number>` as the paper prints it. Raises
     UnknownNameError: no such table."""
-    spoken = (
-        table
-        for table in TABLES.values()
-        if name.lower() == f"{table.paper}:table-{table.table}".lower()
-    )
-    return next(spoken, None) or TABLES[name]
+    spoken = {f"{table.paper}:table-{table.table}".lower(): table for table in TABLES.values()}
+    return spoken.get(name.lower()) or TABLES[name]
 
 
 def source(dataset: str) -> str:
@@ -331,8 +325,7 @@ def _with_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """
     words = dict.fromkeys(table.index, "")
     both = table.dropna(subset=["published", "measured"])
-    share = "public_fraction" if "public_fraction" in runs else "public_per_class"
-    if len(both) and runs[share].nunique() == 1:
+    if len(both) and runs[_share_axis(runs)].nunique() == 1:
         seeds = {
             key: rows.set_index("seed")["accuracy"]
             for key, rows in runs.groupby(["method", "epsilon"])
@@ -363,16 +356,15 @@ def order_words(table: pd.DataFrame, *, rows: str) -> str:
     )
     if not (total := n_same + n_open + n_opposite):
         return ""
-    rows_against = table[table["order"] == "opposite"].to_dict("records")
-    opposite = [f"{METHODS[row['method']].title} at ε = {row['epsilon']:g}" for row in rows_against]
-    against = (
-        f"opposite in {n_opposite} ({', '.join(opposite)})" if opposite else "opposite in none"
-    )
-    same = (
+    opposite = [
+        f"{METHODS[row['method']].title} at ε = {row['epsilon']:g}"
+        for row in table[table["order"] == "opposite"].to_dict("records")
+    ]
+    against = f"{n_opposite} ({', '.join(opposite)})" if opposite else "none"
+    return (
         f"On {rows}, the order is the paper's in {n_same} of {total} comparisons with its best"
-        " learner"
+        f" learner, not told apart in {n_open}, opposite in {against}."
     )
-    return f"{same}, not told apart in {n_open}, {against}."
 
 
 @functools.lru_cache(maxsize=1)
@@ -399,13 +391,20 @@ def _facts() -> pd.DataFrame:
     return rows
 
 
+def stand_in_classes(dataset: str) -> int:
+    """Classes of the rows that stand in for a data set: as many as it has, at most 100, as the
+    generator."""
+    fact = DATASETS[SOURCES[dataset]].n_classes
+    return min(100, int(fact[0] if isinstance(fact, tuple) else fact))
+
+
 def _data_axes(dataset: str, data: str | None) -> Form:
     if data is None:
         sizes = {
             "n": STAND_IN_ROWS,
             "n_test": STAND_IN_TEST,
             "d": STAND_IN_WIDTH,
-            "C": CLASSES[dataset],
+            "C": stand_in_classes(dataset),
         }
         return {"dataset": STAND_IN, "dataset_settings": sizes}
     if not splitting.is_known(data):

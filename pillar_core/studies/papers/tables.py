@@ -6,26 +6,6 @@ import math
 from pillar_core.registry import Registry
 from pillar_core.types import Values
 
-CLASSES = {
-    "CIFAR-10": 10,
-    "CIFAR-100": 100,
-    "Flower-16": 16,
-    "GTSRB": 43,
-    "Dermnet": 23,
-    "PCAM": 2,
-    "Pneumonia": 2,
-    "Riccardo": 2,
-    "Guillermo": 2,
-    "MNIST": 10,
-    "Oxford Flowers": 100,
-    "CUB-200": 100,
-    "Stanford Dogs": 100,
-    "MIT-67": 67,
-    "Oxford Pets": 37,
-    "Caltech-256": 100,
-}
-"""Classes of the rows that stand in for a data set: as many as it has, at most 100, as the
-generator."""
 SOURCES = {
     "CIFAR-10": "torchvision:cifar10",
     "CIFAR-100": "torchvision:cifar100",

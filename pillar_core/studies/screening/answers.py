@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,8 +30,12 @@ from pillar_core.runs.receipts import Account, Ranking
 from pillar_core.runs.splitting import BACKBONE
 from pillar_core.screening import class_signal
 from pillar_core.screening.batches import MIXTURE, refuse_persons
-from pillar_core.studies.screening import benefit as by_name
-from pillar_core.studies.screening.benefit import reconstruction_errors
+from pillar_core.studies.screening.benefit import (
+    candidate,
+    measure_accuracies,
+    reconstruction_errors,
+    without_public,
+)
 from pillar_core.types import Dataset, FeatureSet, Form, Progress, Values, ignore_progress
 
 R = TypeVar("R", Dataset, FeatureSet)
@@ -92,22 +97,16 @@ class Ask:
             for name in (self.private, *self.public)
             for part in name.split("+")
         )
-        states = list(
-            filter(
-                None,
-                (
-                    splitting.state(part) if part in data.DATASETS else data.state_of(part)
-                    for part in parts
-                ),
-            )
+        every = (
+            splitting.state(part) if part in data.DATASETS else data.state_of(part)
+            for part in parts
         )
+        states = [state for state in every if state]
         device = chosen_device("auto") if self.model.startswith("timm:") else "cpu"
-        content = (
-            self.payload
-            | ({} if device == "cpu" else {"device": device})
-            | ({} if version == 1 else {"score_version": version})
-            | ({"states": states} if states else {})
-        )
+        content = self.payload
+        content |= {} if device == "cpu" else {"device": device}
+        content |= {} if version == 1 else {"score_version": version}
+        content |= {"states": states} if states else {}
         return fingerprint("screening", VERSION, content)
 
 
@@ -153,7 +152,7 @@ def answer(
             Account(ask.private).keep(paid_ranking(ask.public, table))
     else:
         private, public = sets_of(ask) if sets is None else sets
-        table = _ANSWERS[ask.what](ask, private, public, progress)
+        table = _computed(ask, private, public, progress)
     rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
     if OWN_PART in ask.public and "guarantee" in table.attrs:
         table.attrs["guarantee"] += PART_GIVEN
@@ -180,7 +179,7 @@ def paid_ranking(public: Sequence[str], table: pd.DataFrame) -> Ranking:
 
 def sets_of(ask: Ask) -> tuple[Dataset, dict[str, Dataset]]:
     """(private set, candidates by name). Raises DataError: the own half where ε is spent. As
-    `screening.candidate`."""
+    `benefit.candidate`."""
     n = drawn_rows(ask)
     public = {name: images_of(name, n=n, seed=1) for name in ask.public if name not in _APART}
     return part_candidates(ask, images_of(ask.private, n=2 * n), public)
@@ -224,10 +223,9 @@ def drawn_rows(ask: Ask) -> int:
 def _every(step: int, data: R) -> tuple[R, R]:
     """(the other rows with the test rows, every so manieth row, or all rows of every so manieth
     person)."""
-    is_taken = (
-        np.arange(len(data.x_train)) if data.persons is None else data.persons.of
-    ) % step == step - 1
-    parts = [
+    owners = np.arange(len(data.x_train)) if data.persons is None else data.persons.of
+    is_taken = owners % step == step - 1
+    left, taken = (
         dataclasses.replace(
             data,
             x_train=data.x_train[rows],
@@ -235,8 +233,8 @@ def _every(step: int, data: R) -> tuple[R, R]:
             persons=data.persons and data.persons.at(rows),
         )
         for rows in (~is_taken, is_taken)
-    ]
-    return parts[0], dataclasses.replace(parts[1], x_test=None, y_test=None)
+    )
+    return left, dataclasses.replace(taken, x_test=None, y_test=None)
 
 
 _APART: dict[str, int] = {OWN_PART: 10, OWN_HALF: 2}
@@ -275,19 +273,16 @@ def _refuse_private(ask: Ask) -> None:
 
 
 def images_of(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
-    """A set of images by name: what a user brought, or as `screening.candidate`.
+    """A set of images by name: what a user brought, or as `benefit.candidate`; several joined by
+    `+` make a mixture of equal shares.
 
     Raises DataError: rows that are no images. StoreError: rows that are not here. As
-    `screening.candidate`.
+    `benefit.candidate`.
     """
-    parts = name.split("+")
-    if len(parts) > 1 and any(map(uploads.is_name, parts)):
-        return screening.mixture(
-            [images_of(part, n=n, seed=seed) for part in parts], name=name, seed=seed
-        )
-    images = (
-        uploads.load(name) if uploads.is_name(name) else by_name.candidate(name, n=n, seed=seed)
-    )
+    if "+" in name and not Path(name).exists():
+        parts = [images_of(part, n=n, seed=seed) for part in name.split("+")]
+        return screening.mixture(parts, name=name, seed=seed)
+    images = uploads.load(name) if uploads.is_name(name) else candidate(name, n=n, seed=seed)
     if not isinstance(images, Dataset) or not images.is_images:
         what = "texts" if images.texts else "numbers"
         raise DataError(
@@ -388,71 +383,42 @@ def overlap(private: str, public: str) -> int:
     )
 
 
-def _ranking(
+def _computed(
     ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress
 ) -> pd.DataFrame:
-    table = screening.screen(
-        private,
-        public,
-        scores=(ask.score,),
-        repeats=ask.repeats,
-        epsilon=ask.epsilon,
-        progress=progress,
-        **ask.settings,
-    )
-    if ask.epsilon is None and screening.SCORES[ask.score].is_subspace_distance:
-        few = max(
-            ask.k, min(ask.n_examples, 100)
-        )  # rows for the check that a set and itself lie at 0
-        table.attrs["self_distance"] = screening.gsd(
-            private, private, **ask.settings | {"n_examples": few}
-        )
+    """The answer to a question that reads images or their gradients."""
+    settings, model = ask.settings, ask.model
+    match ask.what:
+        case "ranking":
+            how: Values = {"scores": (ask.score,), "repeats": ask.repeats, "epsilon": ask.epsilon}
+            table = screening.screen(private, public, progress=progress, **how, **settings)
+            if ask.epsilon is None and screening.SCORES[ask.score].is_subspace_distance:
+                # rows for the check that a set and itself lie at 0
+                few = settings | {"n_examples": max(ask.k, min(ask.n_examples, 100))}
+                table.attrs["self_distance"] = screening.gsd(private, private, **few)
+        case "angles":
+            table = screening.angles(private, public, **settings)
+        case "spectra":
+            del settings["k"]
+            table = screening.spectra(private, public, **settings)
+        case "bound":
+            table = screening.reconstruction(private, public, **settings)
+        case "pairs":
+            table = screening.pairwise({ask.private: private, **public}, **settings)
+        case "training":
+            table = screening.over_training(private, public, progress=progress, **settings)
+            table.attrs["order_kept"] = screening.order_kept(table)
+        case "accuracy":
+            epsilon = 2.0 if ask.epsilon is None else ask.epsilon
+            shared: Values = {"epsilon": epsilon, "model": model, "seeds": SEEDS}
+            table = measure_accuracies(
+                private, public, method=ask.method, progress=progress, **shared
+            )
+            table.attrs["baseline"] = without_public(private, **shared)
+        case "energy":
+            labelled = {name: data for name, data in public.items() if data.y_train is not None}
+            epsilon = 3.0 if ask.epsilon is None else ask.epsilon
+            table = reconstruction_errors(
+                private, labelled, k=ask.k, epsilon=epsilon, model=model, seed=settings["seed"]
+            )
     return table
-
-
-def _training(
-    ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress
-) -> pd.DataFrame:
-    table = screening.over_training(private, public, progress=progress, **ask.settings)
-    table.attrs["order_kept"] = screening.order_kept(table)
-    return table
-
-
-def _accuracy(
-    ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress
-) -> pd.DataFrame:
-    epsilon = 2.0 if ask.epsilon is None else ask.epsilon
-    shared: Values = {"epsilon": epsilon, "model": ask.model, "seeds": SEEDS}
-    table = by_name.measure_accuracies(
-        private, public, method=ask.method, progress=progress, **shared
-    )
-    table.attrs["baseline"] = by_name.without_public(private, **shared)
-    return table
-
-
-def _energy(
-    ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress
-) -> pd.DataFrame:
-    labelled = {name: data for name, data in public.items() if data.y_train is not None}
-    epsilon = 3.0 if ask.epsilon is None else ask.epsilon
-    return reconstruction_errors(
-        private, labelled, k=ask.k, epsilon=epsilon, model=ask.model, seed=ask.settings["seed"]
-    )
-
-
-_ANSWERS: dict[str, Callable[[Ask, Dataset, dict[str, Dataset], Progress], pd.DataFrame]] = {
-    "ranking": _ranking,
-    "angles": lambda ask, private, public, _: screening.angles(private, public, **ask.settings),
-    "spectra": lambda ask, private, public, _: screening.spectra(
-        private, public, **{name: value for name, value in ask.settings.items() if name != "k"}
-    ),
-    "bound": lambda ask, private, public, _: screening.reconstruction(
-        private, public, **ask.settings
-    ),
-    "pairs": lambda ask, private, public, _: screening.pairwise(
-        {ask.private: private, **public}, **ask.settings
-    ),
-    "training": _training,
-    "accuracy": _accuracy,
-    "energy": _energy,
-}

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core import data, screening
+from pillar_core import data
 from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, embedded, load_dataset, visitors
 from pillar_core.deferred import pandas as pd
@@ -56,14 +56,10 @@ def candidate(name: str, *, seed: int = 0, n: int | None = None) -> Dataset:
     """A set by name or file: a registered data set (`drawn_digits~0.5`: shifted by 0.5), or a npz,
     folder or zip of images.
 
-    Images that lie in no class folder make an unlabelled set. Several joined by `+` make a mixture
-    of equal shares. n: how many images of a drawn set (None: its default).
+    Images that lie in no class folder make an unlabelled set. n: how many images of a drawn set
+    (None: its default).
     Raises DataError, UnknownNameError, SettingError: as the loaders.
     """
-    if not Path(name).exists() and "+" in name:
-        return screening.mixture(
-            [candidate(part, seed=seed, n=n) for part in name.split("+")], name=name, seed=seed
-        )
     title, mark, shift = name.partition(SHIFT_MARK)
     if title in DATASETS:
         if not visitors.SHIFTED.fullmatch(name):
@@ -139,7 +135,7 @@ def _split_for(
         )
     return split(
         features,
-        public=FeatureSet(_numbers(public.x_train, model), None, None, None, (), name=public.name),
+        public=FeatureSet(_numbers(public.x_train, model), name=public.name),
         allow_overlap=True,
     )
 
@@ -155,17 +151,14 @@ def like(public: Dataset, private: Dataset) -> Dataset:
             f"{private.name!r} holds images that are not square; second-phase pre-training is"
             " compared on square ones."
         )
-    if public.y_train is None:
-        raise DataError(
-            f"{public.name!r} has no labels, which this learner needs: leave it out, or choose GEP."
-        )
-    require_images(public, "second_phase")
-    require_images(private, "second_phase")
+    labels = _labels_of(public)
+    for images in (public, private):
+        require_images(images, "second_phase")
     shape = private.x_train.shape[1:]
     pixels = resize_images(public.x_train, shape[0], channels=1 if len(shape) == 2 else 3)
     rows = pixels[..., 0] if len(shape) == 2 else pixels
-    classes = tuple(f"{public.name}: {code}" for code in range(int(public.y_train.max()) + 1))
-    return Dataset(public.name, np.ascontiguousarray(rows), public.y_train, classes=classes)
+    classes = tuple(f"{public.name}: {code}" for code in range(int(labels.max()) + 1))
+    return Dataset(public.name, np.ascontiguousarray(rows), labels, classes=classes)
 
 
 def without_public(
@@ -179,18 +172,9 @@ def without_public(
     """The mean accuracy (or what `measure_of` says) of DP-SGD on the same features, which takes no
     public row: the line that a public set should beat."""
     parts, measure = split(private_features(private, model)), measure_of(private)
-    values = [
-        run(
-            "dp_sgd",
-            parts,
-            epsilon=epsilon,
-            delta=delta,
-            seed=seed,
-            standardise=False,
-            centre=False,
-        ).metrics.get(measure)
-        for seed in seeds
-    ]
+    plain: Form = {"epsilon": epsilon, "delta": delta, "standardise": False, "centre": False}
+    records = [run("dp_sgd", parts, seed=seed, **plain) for seed in seeds]
+    values = (record.metrics.get(measure) for record in records)
     return float(np.mean([value for value in values if value is not None]))
 
 
@@ -210,18 +194,18 @@ def private_features(private: Dataset, model: str = "") -> FeatureSet:
 def labelled_features(public: Dataset, private: FeatureSet, model: str = "") -> FeatureSet:
     """A public set's rows as numbers, its labels by their number folded into the private classes.
     Raises DataError: no labels."""
+    codes = _labels_of(public) % private.n_classes
+    return FeatureSet(
+        _numbers(public.x_train, model), codes, classes=private.classes, name=public.name
+    )
+
+
+def _labels_of(public: Dataset) -> Array:
     if public.y_train is None:
         raise DataError(
             f"{public.name!r} has no labels, which this learner needs: leave it out, or choose GEP."
         )
-    return FeatureSet(
-        _numbers(public.x_train, model),
-        public.y_train % private.n_classes,
-        None,
-        None,
-        private.classes,
-        name=public.name,
-    )
+    return public.y_train
 
 
 def agreement(ranking: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFrame:
@@ -251,15 +235,8 @@ def agreement(ranking: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFrame:
             alternative="greater",
             rng=0,
         )
-        rows.append(
-            {
-                "score": score,
-                "spearman": float(test.statistic),
-                "p_value": float(test.pvalue),
-                "sets": len(both),
-            }
-        )
-    return pd.DataFrame(rows)
+        rows.append((score, float(test.statistic), float(test.pvalue), len(both)))
+    return pd.DataFrame(rows, columns=["score", "spearman", "p_value", "sets"])
 
 
 def _correlation(first: Array, second: Array) -> float:
@@ -299,21 +276,13 @@ def reconstruction_errors(
     """
     rows: list[Form] = []
     features = private_features(private, model)
+    plain: Form = {"standardise": False, "centre": False}
     for number, (name, data_set) in enumerate(public.items()):
         parts = split(
             features, public=labelled_features(data_set, features, model), allow_overlap=True
         )
-        plan = solve(
-            "adamix",
-            parts,
-            epsilon=epsilon,
-            delta=delta,
-            seed=seed,
-            k=k,
-            standardise=False,
-            centre=False,
-        )
-        if plan.view.basis(standardise=False, centre=False).rank < k:
+        plan = solve("adamix", parts, epsilon=epsilon, delta=delta, seed=seed, k=k, **plain)
+        if plan.view.basis(**plain).rank < k:
             raise DataError(f"the rows of {name!r} span fewer than k = {k} directions: lower k.")
         _, prepared, steps = retrace_adamix(plan)
         z, y = torch.from_numpy(prepared.z), torch.from_numpy(plan.view.y)

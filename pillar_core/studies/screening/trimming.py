@@ -50,16 +50,10 @@ def vote(ask: Ask, epsilon: float) -> Pool:
     order = stream(0, "rows of a pool").permutation(
         sum(counts)
     )  # of the last cluster the first rows are kept: of no set first
-    sources, rows = (
-        np.repeat(np.arange(len(counts)), counts)[order],
-        np.concatenate([np.arange(count) for count in counts])[order],
-    )
+    sources = np.repeat(np.arange(len(counts)), counts)[order]
+    rows = np.concatenate([np.arange(count) for count in counts])[order]
     pool = FeatureSet(
         np.concatenate([data_set.x_train for data_set in public.values()])[order],
-        None,
-        None,
-        None,
-        (),
         name="pool",
     )
     return Pool(ask, sources, rows, trim(private, pool, share=1.0, epsilon=epsilon, seed=ask.seed))
@@ -75,13 +69,12 @@ def rows_of(pool: Pool, numbers: Array) -> Dataset | FeatureSet:
             for code, row in zip(pool.sources[numbers], pool.rows[numbers], strict=True)
             if (source := texts[code])
         ]
-        x, beginnings = (
-            np.stack([source.x_train[row] for source, row in chosen]),
-            tuple(source.texts[row] for source, row in chosen),
-        )
-        names, recipe = texts[0].names, texts[0].recipe
         return FeatureSet(
-            x, None, None, None, (), name="kept_rows", names=names, recipe=recipe, texts=beginnings
+            np.stack([source.x_train[row] for source, row in chosen]),
+            name="kept_rows",
+            names=texts[0].names,
+            recipe=texts[0].recipe,
+            texts=tuple(source.texts[row] for source, row in chosen),
         )
     private, public = sets_of(pool.ask)
     size, channels = private.x_train.shape[1], 1 if private.x_train.ndim == 3 else 3

@@ -8,13 +8,11 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import ndtr
 
-from costs import cost_of
+from costs import cost_of, cost_of_steps
 from pillar_core import accounting, ledger
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.types import PrivacyBudget
 from users import raises
-
-ADD_REMOVE = "add_or_remove_one"
 
 
 def passes(noise, steps, count):
@@ -90,10 +88,8 @@ def test_ends_lie_within_those_of_pld_accounting(noise, steps, count, lower, upp
 )
 def test_ends_are_close_and_below_the_bounds_without_allocation(noise, steps, count):
     found = bounds(noise, steps, count)
-    poisson = accounting.epsilon_of_gaussian(
-        noise, sampling_probability=1 / steps, steps=steps * count
-    )
-    full = accounting.epsilon_of_gaussian(noise, steps=count)
+    poisson = cost_of_steps(noise, 1 / steps, steps * count)
+    full = cost_of_steps(noise, steps=count)
     assert 0 < found.lower <= found.estimate <= found.upper <= 1.01 * found.lower
     assert found.upper < full.lower
     # at these settings the published figures lie below Poisson sampling's (Feldman & Shenfeld 2026)
@@ -119,7 +115,7 @@ def test_a_pass_whose_amplification_is_not_computed_leaves_the_others_theirs(noi
     alone = bounds(noise, 100)
     assert (alone.lower, alone.upper) == (
         0.0,
-        pytest.approx(accounting.epsilon_of_gaussian(noise, steps=1).upper, rel=1e-9),
+        pytest.approx(cost_of_steps(noise, steps=1).upper, rel=1e-9),
     )
 
 
@@ -202,17 +198,15 @@ def test_noise_is_solved_and_extremes_are_answers():
     noise = accounting.calibrate(lambda x: passes(x, 8, 20), budget)
     assert bounds(noise, 8, 20).upper <= 2.0 < bounds(0.99 * noise, 8, 20).upper
     assert bounds(0.0, 44).upper == math.inf
-    assert bounds(0.05, 44, 2).upper == accounting.epsilon_of_gaussian(0.05, steps=2).upper
-    assert bounds(1e5, 44, 2).upper <= accounting.epsilon_of_gaussian(1e5, steps=2).upper
+    assert bounds(0.05, 44, 2).upper == cost_of_steps(0.05, steps=2).upper
+    assert bounds(1e5, 44, 2).upper <= cost_of_steps(1e5, steps=2).upper
     assert bounds(1.0, 1).upper == accounting.epsilon_of_gaussian(1.0).upper
 
 
 def test_replacing_a_row_costs_one_full_step_and_accountants_without_a_law_are_refused():
     for rows in (1, 3):
         replaced = cost_of(ledger.of_person(passes(4.0, 10, 2), rows), relation="replace_one")
-        assert replaced.upper == pytest.approx(
-            accounting.epsilon_of_gaussian(2.0 / rows, steps=2).upper, rel=1e-9
-        )
+        assert replaced.upper == pytest.approx(cost_of_steps(2.0 / rows, steps=2).upper, rel=1e-9)
     for name in ("pld", "prv", "rdp", "gdp", "basic", "analytic_gaussian", "opacus_rdp"):
         with pytest.raises(UnsupportedError):
             cost_of(passes(1.0, 10, 1), name)

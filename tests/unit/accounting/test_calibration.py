@@ -5,13 +5,11 @@ import math
 
 import pytest
 
-from costs import cost_of
+from costs import ADD, REPLACE, cost_of, cost_of_steps, noise_of_steps
 from pillar_core import accounting, events, ledger
 from pillar_core.errors import BudgetError, SettingError, UnsupportedError
-from pillar_core.types import NeighboringRelation, PrivacyBudget
-
-ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
-REPLACE = NeighboringRelation.REPLACE_ONE
+from pillar_core.types import PrivacyBudget
+from users import raises
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
@@ -31,49 +29,31 @@ def test_one_gaussian_is_solved_to_the_last_digits(epsilon, delta, relation):
 )
 @pytest.mark.parametrize("epsilon", [0.1, 2.0])
 def test_sampled_runs_meet_the_budget_closely(epsilon, q, steps, relation):
-    sigma = accounting.noise_multiplier(
-        epsilon, sampling_probability=q, steps=steps, relation=relation
-    )
-    found = accounting.epsilon_of_gaussian(
-        sigma, sampling_probability=q, steps=steps, relation=relation
-    )
+    sigma = noise_of_steps(epsilon, q, steps, relation=relation)
+    found = cost_of_steps(sigma, q, steps, relation=relation)
     assert found.upper <= epsilon
     # a tolerance of 1e-3 in σ, two ends within 4e-3 (2e-2 where refinement gives up): 3 % less
     # noise must break the budget
-    less = accounting.epsilon_of_gaussian(
-        0.97 * sigma, sampling_probability=q, steps=steps, relation=relation
-    )
+    less = cost_of_steps(0.97 * sigma, q, steps, relation=relation)
     assert less.lower > epsilon
 
 
 def test_every_bounding_accountant_stays_within_the_budget():
-    budget, run = (
-        PrivacyBudget(1.0, 1e-5),
-        functools.partial(accounting.gaussian_run, sampling_probability=0.2, steps=20),
-    )
+    budget = PrivacyBudget(1.0, 1e-5)
+    run = functools.partial(accounting.gaussian_run, sampling_probability=0.2, steps=20)
     for name in ("pld", "rdp", "opacus_rdp", "basic", "pillar"):
         sigma = accounting.calibrate(run, budget, accountant=name, relative_tolerance=0.2)
-        assert (
-            accounting.epsilon_of_gaussian(
-                sigma, sampling_probability=0.2, steps=20, accountant=name
-            ).upper
-            <= 1.0
-        )
-        assert (
-            accounting.epsilon_of_gaussian(sigma, sampling_probability=0.2, steps=20).upper <= 1.0
-        )
+        assert cost_of_steps(sigma, 0.2, 20, accountant=name).upper <= 1.0
+        assert cost_of_steps(sigma, 0.2, 20).upper <= 1.0
 
 
 def test_no_privacy_wanted_or_no_release_needs_no_noise_and_an_approximation_sets_none():
-    assert accounting.noise_multiplier(math.inf, sampling_probability=0.1, steps=100) == 0.0
+    assert noise_of_steps(math.inf, 0.1, 100) == 0.0
     assert accounting.epsilon_of_gaussian(0.0).upper == math.inf
-    assert accounting.noise_multiplier(1.0, steps=0) < 1e-8
-    with pytest.raises(UnsupportedError, match="not a bound"):
-        accounting.noise_multiplier(1.0, sampling_probability=0.1, steps=10, accountant="gdp")
+    assert noise_of_steps(1.0, steps=0) < 1e-8
+    raises(UnsupportedError, "not a bound", noise_of_steps, 1.0, 0.1, 10, accountant="gdp")
     with pytest.raises(UnsupportedError, match="no sound bound"):
-        accounting.noise_multiplier(
-            1.0, sampling_probability=0.1, steps=10, accountant="prv", relation=REPLACE
-        )
+        noise_of_steps(1.0, 0.1, 10, accountant="prv", relation=REPLACE)
 
 
 def test_releases_share_the_budget_as_one_setting():
@@ -131,15 +111,14 @@ def test_numbers_at_the_wrong_side_of_an_end_are_refused():
 
 
 def test_a_warm_calibration_asks_no_accountant(monkeypatch):
-    first = accounting.noise_multiplier(0.9, sampling_probability=0.03, steps=123)
+    first = noise_of_steps(0.9, 0.03, 123)
 
     def asked(*_, **__):
         raise AssertionError("the accountant was asked again")
 
     monkeypatch.setattr(accounting.Accountant, "epsilon", asked)
-    assert accounting.noise_multiplier(0.9, sampling_probability=0.03, steps=123) == first
-    with pytest.raises(AssertionError, match="asked again"):
-        accounting.noise_multiplier(0.9, sampling_probability=0.03, steps=124)
+    assert noise_of_steps(0.9, 0.03, 123) == first
+    raises(AssertionError, "asked again", noise_of_steps, 0.9, 0.03, 124)
 
 
 def test_the_memory_is_not_fooled_by_costs_that_agree_on_the_probes():

@@ -5,15 +5,11 @@ import math
 
 import pytest
 
+from costs import ADD, REPLACE
 from pillar_core import events, ledger
 from pillar_core.accounting import Kind, Release, read
-from pillar_core.accounting.elementary import gaussian_events
 from pillar_core.errors import SettingError
-from pillar_core.types import NeighboringRelation
 from users import raises
-
-ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
-REPLACE = NeighboringRelation.REPLACE_ONE
 
 
 def test_equal_spending_reads_equal_however_it_is_written():
@@ -109,15 +105,6 @@ def test_unknown_events_are_kept_apart_with_their_counts():
         0.1, events.ComposedDpEvent([ledger.gaussian(2.0), events.LaplaceDpEvent(1.0)])
     )
     assert len(read(two_of_one_sample, ADD).unsupported) == 1
-
-
-@pytest.mark.parametrize("relation", list(NeighboringRelation))
-@pytest.mark.parametrize("steps", [0, 1, 7])
-@pytest.mark.parametrize("probability", [1.0, 0.3, 1e-6])
-@pytest.mark.parametrize("noise", [0.0, 0.7, 3.0, 1e9])
-def test_plain_gaussian_runs_need_no_event(noise, probability, steps, relation):
-    event = ledger.repeat(ledger.subsample(ledger.gaussian(noise), probability), steps)
-    assert gaussian_events(noise, probability, steps, relation) == read(event, relation)
 
 
 def test_what_is_composed_may_hold_compositions_and_lists_and_must_be_events():

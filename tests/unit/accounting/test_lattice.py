@@ -151,10 +151,8 @@ def test_two_ways_to_sum_a_tail_agree_with_plain_addition():
     frequency = np.arange(size // 2 + 1)
     coefficient = transform * np.where((frequency > 0) & (frequency < size // 2), 2.0, 1.0)
     spectrum = Spectrum(size, frequency, coefficient, np.zeros(len(frequency)), 0.0)
-    fourier, lattice = (
-        FourierTail(spectrum, h, theta),
-        LatticeTail(spectrum, h=h, theta=theta, start=start),
-    )
+    fourier = FourierTail(spectrum, h, theta)
+    lattice = LatticeTail(spectrum, h=h, theta=theta, start=start)
     for first in generator.integers(start, start + size, 20):
         gap, terms = float(generator.uniform(0, h)), int(start + size - first)
         y = gap + np.arange(terms) * h

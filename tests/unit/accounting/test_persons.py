@@ -14,8 +14,6 @@ from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.events import ExponentialMechanismEvent, PureEvent
 from users import raises
 
-ADD_REMOVE = "add_or_remove_one"
-
 
 def _sampled(noise, probability):
     return ledger.subsample(ledger.gaussian(noise), probability)

@@ -7,15 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from costs import cost_of
+from costs import ADD, REPLACE, cost_of, cost_of_steps, steps_of
 from pillar_core import accounting, events, ledger
 from pillar_core.accounting.risk import turned_guesses
 from pillar_core.errors import SettingError, UnsupportedError
-from pillar_core.types import NeighboringRelation
 from users import raises
 
-ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
-REPLACE = NeighboringRelation.REPLACE_ONE
 RATES = np.array([0.0, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0])
 
 
@@ -48,7 +45,7 @@ def test_gaussian_and_pure_curves_are_the_likelihood_ratio_test_and_the_hyperbol
 def test_profile_curve_lies_below_every_attack_and_near_the_best(sigma, q, steps):
     """The ideal attack on a sampled run thresholds the summed loss; its rates by simulation, at two
     standard errors and more."""
-    event = accounting.gaussian_run(sigma, sampling_probability=q, steps=steps)
+    event = steps_of(sigma, q, steps)
     curve = accounting.trade_off(event)
     assert curve.kind == "profile"
     generator = np.random.default_rng(11)
@@ -70,9 +67,7 @@ def test_profile_curve_lies_below_every_attack_and_near_the_best(sigma, q, steps
         assert bound <= missed + 0.04
         assert bound >= missed - 0.04
     # a curve with half the noise is seen to be another one
-    half = accounting.trade_off(
-        accounting.gaussian_run(sigma / 2, sampling_probability=q, steps=steps)
-    )
+    half = accounting.trade_off(steps_of(sigma / 2, q, steps))
     assert float(half.miss_rate(0.2)) < float((present <= np.quantile(absent, 0.8)).mean()) - 0.04
 
 
@@ -121,10 +116,8 @@ def test_ends_and_profiles_of_other_bounds():
     raises(SettingError, "false_positive_rate", nothing.miss_rate, math.nan)
     raises(SettingError, "candidates", accounting.reconstruction, nothing, 1)
     with pytest.raises(UnsupportedError, match="approximation"):
-        accounting.trade_off(
-            accounting.gaussian_run(1.0, sampling_probability=0.1, steps=3), accountant="gdp"
-        )
-    event = accounting.gaussian_run(3.0, sampling_probability=0.02, steps=300)
+        accounting.trade_off(steps_of(1.0, 0.1, 3), accountant="gdp")
+    event = steps_of(3.0, 0.02, 300)
     ours, _ = accounting.profile(event)
     epsilons, deltas = accounting.profile(event, accountant="rdp")
     assert len(epsilons) > 20
@@ -161,12 +154,10 @@ def test_samplers_name_what_is_known():
     assert (
         poisson < rows["poisson", REPLACE].epsilon.upper < rows["fixed_size", REPLACE].epsilon.upper
     )
-    assert (
-        rows["shuffled", ADD].epsilon.upper == accounting.epsilon_of_gaussian(2.0, steps=10).upper
-    )
+    assert rows["shuffled", ADD].epsilon.upper == cost_of_steps(2.0, steps=10).upper
     assert (
         rows["shuffled", REPLACE].epsilon.upper
-        == accounting.epsilon_of_gaussian(2.0, steps=10, relation=REPLACE).upper
+        == cost_of_steps(2.0, steps=10, relation=REPLACE).upper
     )
     assert "bug" in rows["shuffled", ADD].known
     assert accounting.epochs(sampling_probability=0.02, steps=501) == 11
@@ -180,7 +171,7 @@ def test_samplers_name_what_is_known():
     ("sigma", "q", "steps"), [(3.0, 0.02276, 1000), (0.8, 0.001, 1000), (1.0, 0.05, 1)]
 )
 def test_the_quick_profile_agrees_with_one_delta_at_a_time(sigma, q, steps, relation):
-    event = accounting.gaussian_run(sigma, sampling_probability=q, steps=steps)
+    event = steps_of(sigma, q, steps)
     epsilons, deltas = accounting.profile(event, relation=relation)
     assert epsilons[0] == 0
     for epsilon, delta in list(zip(epsilons, deltas, strict=True))[1::20]:
@@ -194,9 +185,7 @@ def test_the_quick_profile_agrees_with_one_delta_at_a_time(sigma, q, steps, rela
 
 @pytest.mark.parametrize("floor", [1e-2, 1e-3])
 def test_a_conservative_mu_lies_below_the_curve_and_close_to_it(floor):
-    curve = accounting.trade_off(
-        accounting.gaussian_run(1.0, sampling_probability=0.02, steps=1000)
-    )
+    curve = accounting.trade_off(steps_of(1.0, 0.02, 1000))
     found = accounting.gaussian_summary(curve, floor=floor)
     rates = stats.norm.cdf(np.linspace(stats.norm.ppf(floor), -stats.norm.ppf(floor), 5_003))
     own, simple = curve.miss_rate(rates), stats.norm.cdf(stats.norm.isf(rates) - found.mu)
@@ -208,7 +197,7 @@ def test_a_conservative_mu_lies_below_the_curve_and_close_to_it(floor):
 
 
 def test_a_lower_floor_needs_a_larger_mu_and_one_above_a_half_is_refused():
-    curve = accounting.trade_off(accounting.gaussian_run(0.8, sampling_probability=0.01, steps=500))
+    curve = accounting.trade_off(steps_of(0.8, 0.01, 500))
     mus = [accounting.gaussian_summary(curve, floor=floor).mu for floor in (1e-1, 1e-2, 1e-3, 1e-4)]
     assert mus == sorted(mus)
     assert mus[-1] > mus[0]
@@ -218,7 +207,7 @@ def test_a_lower_floor_needs_a_larger_mu_and_one_above_a_half_is_refused():
     assert accounting.gaussian_summary(accounting.trade_off(ledger.gaussian(0.0))).mu == math.inf
     # No curve has both rates above a half: it ended in numpy's "Number of samples, -100, must be
     # non-negative".
-    curve = accounting.trade_off(accounting.gaussian_run(1.0, sampling_probability=0.1, steps=10))
+    curve = accounting.trade_off(steps_of(1.0, 0.1, 10))
     with pytest.raises(SettingError):
         accounting.gaussian_summary(curve, floor=0.6)
     raises(SettingError, "blind guessing", accounting.noise_for_risk, 0.6)
@@ -234,9 +223,7 @@ def test_noise_chosen_by_risk_meets_it_and_little_less_does_not(false_positive_r
     )
 
     def risk(noise_multiplier):
-        curve = accounting.trade_off(
-            accounting.gaussian_run(noise_multiplier, sampling_probability=share, steps=steps)
-        )
+        curve = accounting.trade_off(steps_of(noise_multiplier, share, steps))
         return (
             accounting.advantage(curve) / 2
             if false_positive_rate is None

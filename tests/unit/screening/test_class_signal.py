@@ -30,9 +30,7 @@ def spread_along(places, n, *, seed, labelled, offset=0.0):
     return FeatureSet(
         (x + offset).astype(np.float32),
         y if labelled else None,
-        None,
-        None,
-        classes,
+        classes=classes,
         name=f"rows {seed}",
     )
 
@@ -68,10 +66,8 @@ def test_rows_close_around_a_mean_have_scores_below_zero_in_the_right_order():
     generator = np.random.default_rng(0)
     labels = generator.integers(2, size=900)
     x = generator.standard_normal((900, 5)) + 2 * labels[:, None] * np.eye(5)[0] + 4
-    half, far = (
-        FeatureSet(rows.astype(np.float32), None, None, None, ()) for rows in (x[600:], -x[600:])
-    )
-    private = FeatureSet(x[:600].astype(np.float32), labels[:600], None, None, ("a", "b"))
+    half, far = (FeatureSet(rows.astype(np.float32)) for rows in (x[600:], -x[600:]))
+    private = FeatureSet(x[:600].astype(np.float32), labels[:600], classes=("a", "b"))
     table = class_signal.ranking(private, {"far": far, "half": half}, epsilon=None)
     assert list(table["public"]) == ["half", "far"]
     assert table["value"].iloc[0] < 0 < table["value"].iloc[1]

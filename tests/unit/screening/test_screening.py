@@ -22,9 +22,11 @@ from pillar_core.errors import DataError, SettingError, UnknownNameError, Unsupp
 from pillar_core.memo import Memo
 from pillar_core.rng import stream
 from pillar_core.screening import inspection, pretrained
+from pillar_core.screening.batches import Start
 from pillar_core.screening.release import clip_rows, public_clip, release_moment, residual_of_moment
 from pillar_core.screening.rivals import costs, transport_cost
 from pillar_core.studies.screening import benefit as experiments
+from pillar_core.studies.screening.answers import images_of
 from pillar_core.studies.screening.benefit import reconstruction_errors
 from pillar_core.subspace import top_directions
 from users import is_noted, raises, refuses
@@ -275,7 +277,7 @@ def test_drawn_sets_shifts_and_mixtures_by_name():
     )
     assert plain.x_train.shape == shifted.x_train.shape
     assert plain.fingerprint != shifted.fingerprint
-    mixed = experiments.candidate("drawn_digits+drawn_noise", n=100)
+    mixed = images_of("drawn_digits+drawn_noise", n=100)
     assert mixed.x_train.shape[1:] == (32, 32, 3)
     raises(UnknownNameError, "drawn_digits", experiments.candidate, "drawn_digit")
 
@@ -394,11 +396,9 @@ def test_the_order_over_training_starts_at_the_plain_distance_and_leaves_the_mod
 
 
 def test_descent_steps_along_the_gradient_and_leaves_what_has_no_part_in_the_loss():
-    module, rows, labels = (
-        torch.nn.Linear(4, 10),
-        torch.randn(3, 4).numpy(),
-        torch.tensor([1, 2, 3]),
-    )
+    module = torch.nn.Linear(4, 10)
+    rows = torch.randn(3, 4).numpy()
+    labels = torch.tensor([1, 2, 3])
     module.register_parameter("idle", torch.nn.Parameter(torch.ones(2)))
     network = types.SimpleNamespace(module=module, names=None, read=torch.from_numpy)
     loss = torch.nn.functional.cross_entropy(module(torch.from_numpy(rows)), labels)
@@ -464,12 +464,12 @@ def test_chosen_layers_and_low_rank_additions_of_deep_networks(sets):
     layers = "timm:resnet18?weights=random&size=32&layers=layer2.1.conv1,layer2.1.bn1.weight"
     assert pc.gsd(private, private, model=layers, **small) == 0.0
     assert 0 < pc.gsd(private, public["noise"], model=layers, **small) < 1
-    module, names = pretrained.with_head(pretrained.parse_trunk(layers), seed=0, repeat=0)
+    module, names = pretrained.with_head(pretrained.parse_trunk(layers), Start())
     assert names == ["0.layer2.1.conv1.weight", "0.layer2.1.bn1.weight", "1.weight", "1.bias"]
     pytest.importorskip("peft")
     lora = "timm:vit_tiny_patch16_224?weights=random&size=32&lora=8"
     assert pc.gsd(private, private, model=lora, **small) == 0.0
-    module, names = pretrained.with_head(pretrained.parse_trunk(lora), seed=0, repeat=0)
+    module, names = pretrained.with_head(pretrained.parse_trunk(lora), Start())
     # Twelve blocks: A (8, 192) and B (576, 8) on queries, keys and values; a head of ten classes.
     assert (
         sum(value.numel() for name, value in module.named_parameters() if name in names)
@@ -479,7 +479,7 @@ def test_chosen_layers_and_low_rank_additions_of_deep_networks(sets):
     images = torch.from_numpy(stream(0, "images").uniform(-1, 1, (2, 3, 32, 32))).float()
     # B starts at 0: the network with additions computes what it did without them.
     torch.testing.assert_close(
-        module[0](images), pretrained.with_head(plain, seed=0, repeat=0)[0][0](images)
+        module[0](images), pretrained.with_head(plain, Start())[0][0](images)
     )
 
 

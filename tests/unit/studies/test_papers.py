@@ -43,7 +43,19 @@ def test_the_catalogue_has_every_table_under_names_that_we_have():
     is_distance = facts["metric"].isin(papers.DISTANCES)
     assert facts.loc[~is_distance, "published"].between(0, 1).all()
     assert set(facts.loc[is_distance, "table"]) == {
-        *("1", "2", "3", "4", "10", "11a", "11b", "12", "13a", "13b", "14", "15", "16")
+        "1",
+        "2",
+        "3",
+        "4",
+        "10",
+        "11a",
+        "11b",
+        "12",
+        "13a",
+        "13b",
+        "14",
+        "15",
+        "16",
     }
     assert set(facts["method"]) - {""} <= set(pc.METHODS)
     assert ((facts["method"] == "") == (facts["other_method"] != "")).all()

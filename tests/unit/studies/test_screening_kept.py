@@ -25,6 +25,10 @@ ASK = Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=2, n_examples=
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
+def asked(**changes):
+    return dataclasses.replace(ASK, **changes)
+
+
 def mine(n=60):
     rows = stream(0, "pixels").integers(256, size=(n, 10, 10)).astype(np.uint8)
     return Dataset(
@@ -41,7 +45,7 @@ def mine(n=60):
     "changes", [{}, {"repeats": 1}, {"epsilon": 2.0}, {"score": "gsd_pure", "epsilon": 2.0}]
 )
 def test_what_was_computed_comes_back_as_it_was(changes):
-    ask = dataclasses.replace(ASK, **changes)
+    ask = asked(**changes)
     assert screening_kept.stored_answer(ask) is None
     made = screening_kept.answer(ask)
     again = screening_kept.stored_answer(ask)
@@ -66,16 +70,14 @@ def test_an_answer_is_found_by_every_part_of_its_question_and_version(monkeypatc
         "method": "pda_dpmd",
     }
     assert set(others) == {field.name for field in dataclasses.fields(Ask)}
-    keys = {ASK.key} | {
-        dataclasses.replace(ASK, **{name: value}).key for name, value in others.items()
-    }
+    keys = {ASK.key} | {asked(**{name: value}).key for name, value in others.items()}
     assert len(keys) == 1 + len(others)
     assert Ask.of(ASK.payload) == ASK
     first = ASK.key
     assert first == fingerprint("screening", screening_kept.VERSION, ASK.payload), (
         "a first version asks as before scores had versions"
     )
-    other = dataclasses.replace(ASK, score="missed_energy")
+    other = asked(score="missed_energy")
     unchanged = other.key
     monkeypatch.setitem(SCORES._items, "gsd", dataclasses.replace(SCORES["gsd"], version=2))
     assert ASK.key != first
@@ -83,14 +85,8 @@ def test_an_answer_is_found_by_every_part_of_its_question_and_version(monkeypatc
 
 
 def test_parts_and_draws_of_the_private_set_are_candidates_without_epsilon_alone():
-    ask = Ask(
-        "ranking",
-        "mnist",
-        (OWN_PART, "drawn_noise"),
-        score="class_signal",
-        model="efficientnet_lite0",
-        k=0,
-        epsilon=1.0,
+    ask = asked(
+        private="mnist", public=(OWN_PART, "drawn_noise"), score="class_signal", epsilon=1.0
     )
     private, public = screening_kept.feature_sets_of(ask)
     whole = screening_kept.features_of("mnist").x_train
@@ -100,14 +96,8 @@ def test_parts_and_draws_of_the_private_set_are_candidates_without_epsilon_alone
     assert table["public"].tolist() == [OWN_PART, "drawn_noise"]
     assert "split into private and public rows is treated as fixed" in table.attrs["guarantee"]
     assert not table.attrs["rivals"]
-    ask = Ask(
-        "ranking",
-        "drawn_digits",
-        ("drawn_digits", "drawn_digits~0.5"),
-        epsilon=1.0,
-        n_examples=60,
-        k=4,
-        repeats=1,
+    ask = asked(
+        private="drawn_digits", public=("drawn_digits", "drawn_digits~0.5"), epsilon=1.0, repeats=1
     )
     assert len(screening_kept.answer(ask)) == 2
     with pytest.raises(SettingError, match="a number"):
@@ -124,36 +114,21 @@ def test_the_private_set_is_no_candidate_under_epsilon_by_any_name(score, privat
     without noise in what is public."""
     with pytest.raises(DataError, match="rows of the private set itself"):
         screening_kept.answer(
-            Ask(
-                "ranking",
-                private,
-                (public, "drawn_noise"),
-                score=score,
-                epsilon=0.3,
-                n_examples=60,
-                k=4,
-                repeats=1,
-            )
+            asked(private=private, public=(public, "drawn_noise"), score=score, epsilon=0.3)
         )
 
 
 def test_the_own_half_is_disjoint_the_nearest_and_no_candidate_under_epsilon():
-    private, public = screening_kept.sets_of(
-        dataclasses.replace(ASK, public=(OWN_HALF, "drawn_noise"))
-    )
+    private, public = screening_kept.sets_of(asked(public=(OWN_HALF, "drawn_noise")))
     whole, _ = screening_kept.sets_of(ASK)
     np.testing.assert_array_equal(private.x_train, whole.x_train[::2])
     np.testing.assert_array_equal(public[OWN_HALF].x_train, whole.x_train[1::2])
     assert public[OWN_HALF].x_test is None
-    table = screening_kept.answer(
-        dataclasses.replace(ASK, public=("drawn_noise", OWN_HALF), n_examples=150)
-    )
+    table = screening_kept.answer(asked(public=("drawn_noise", OWN_HALF), n_examples=150))
     assert table["public"].tolist() == [OWN_HALF, "drawn_noise"]
     assert table.attrs["self_distance"] == 0.0
     with pytest.raises(DataError, match="private rows"):
-        screening_kept.answer(
-            dataclasses.replace(ASK, public=(OWN_HALF, "drawn_noise"), epsilon=1.0)
-        )
+        screening_kept.answer(asked(public=(OWN_HALF, "drawn_noise"), epsilon=1.0))
 
 
 def test_brought_images_are_screened_mixed_and_forgotten():
@@ -167,14 +142,8 @@ def test_brought_images_are_screened_mixed_and_forgotten():
         ("a", "b", "c"),
     )
     assert len(screening_kept.images_of(f"{name}+drawn_noise").x_train) == 2 * 60
-    assert (
-        len(
-            screening_kept.answer(
-                Ask("ranking", name, ("drawn_noise",), k=2, n_examples=30, repeats=1)
-            )
-        )
-        == 1
-    )
+    ask = asked(private=name, public=("drawn_noise",), n_examples=30)
+    assert len(screening_kept.answer(ask)) == 1
     uploads.forget(name)
     raises(StoreError, "Bring the same rows again", screening_kept.images_of, name)
     with pytest.raises(DataError, match="holds numbers"):
@@ -196,12 +165,10 @@ def test_a_job_computes_what_the_page_will_find_and_stops_when_told():
     kind = JOB_KINDS["screening"]
     assert kind.cached(ASK.payload) is None
     with pytest.raises(Cancelled):
-        kind.run(ASK.payload, lambda done, total, message="": None, lambda: True)
+        kind.run(ASK.payload, lambda *_: None, lambda: True)
     seen = []
-    assert (
-        kind.run(ASK.payload, lambda done, total, message="": seen.append(done), lambda: False)
-        == ASK.key
-    )
+    key = kind.run(ASK.payload, lambda done, *_: seen.append(done), lambda: False)
+    assert key == ASK.key
     assert seen
     assert kind.cached(ASK.payload) == ASK.key
     assert screening_kept.stored_answer(ASK) is not None
@@ -212,7 +179,7 @@ def test_sets_that_change_after_they_were_read_get_no_answer_of_the_old_ones(tmp
     monkeypatch.setattr(
         screening_kept.splitting, "state", lambda name: state[-1] if name == "mnist" else ""
     )
-    ask = dataclasses.replace(ASK, private="mnist")
+    ask = asked(private="mnist")
     key = ask.key
     sets = screening_kept.sets_of(ask)
     state.append("new")

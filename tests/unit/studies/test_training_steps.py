@@ -43,7 +43,7 @@ def test_steps_are_those_that_a_run_takes(split):
 def test_a_class_without_private_rows_is_not_the_one_that_is_shown():
     """With two classes both heads are pushed alike, and the first one has no row to open."""
     generator = np.random.default_rng(0)
-    public = FeatureSet(generator.standard_normal((50, 8)).astype(np.float32), None, None, None, ())
+    public = FeatureSet(generator.standard_normal((50, 8)).astype(np.float32))
     rows = FeatureSet(
         generator.standard_normal((90, 8)).astype(np.float32),
         np.ones(90, dtype=np.int64),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pillar_core import rng
 from pillar_core.screening import networks, probe
+from pillar_core.screening.batches import Start
 from pillar_core.subspace import (
     cosines,
     gradient_chunks,
@@ -101,23 +102,21 @@ def test_directions_are_those_of_the_full_svd_and_streamed_ones_agree_where_the_
 
 
 def test_probe_rows_are_autograd_rows_and_pools_keep_the_first_of_equal_places():
-    net = probe.probe(3)
-    module = probe.network(net)
+    net = probe.probe(Start(3))
     images = torch.from_numpy(rng.stream(0, "images").uniform(-1, 1, (3, 3, 224, 224))).float()
     labels = torch.tensor([0, 7, 3])
-    expected = next(gradient_chunks(module, images, labels))
+    expected = next(gradient_chunks(net, images, labels))
     assert expected.shape == (3, probe.PARAMETERS)
     # Sums of up to 1,936 float32 products.
     torch.testing.assert_close(
         probe.probe_rows(net, images, labels), expected, rtol=1e-3, atol=1e-6
     )
     grey = images[:, :1]
-    expected = next(gradient_chunks(module, grey.expand(-1, 3, -1, -1), labels))
+    expected = next(gradient_chunks(net, grey.expand(-1, 3, -1, -1), labels))
     torch.testing.assert_close(probe.probe_rows(net, grey, labels), expected, rtol=1e-3, atol=1e-6)
-    net = probe.probe(3)
     flat = torch.zeros(2, 3, 224, 224)
     flat[1, :, :60] = 1.0
-    maps = torch.nn.functional.conv2d(flat, net.first, net.first_bias, 5)
+    maps = torch.nn.functional.conv2d(flat, net[0].weight, net[0].bias, 5)
     pooled, places = torch.nn.functional.max_pool2d(maps, 2, return_indices=True)
     one, at_one, *_ = probe.forward(net, flat)
     torch.testing.assert_close(one, pooled, rtol=0, atol=0)
@@ -125,7 +124,7 @@ def test_probe_rows_are_autograd_rows_and_pools_keep_the_first_of_equal_places()
 
 
 def test_chunked_rows_are_one_backward_pass_each():
-    module = networks.start_network(networks.small_cnn(), seed=0)
+    module = networks.start_network(networks.small_cnn())
     images = torch.from_numpy(rng.stream(0, "images").uniform(-1, 1, (5, 1, 28, 28))).float()
     labels = torch.arange(5)
     rows = torch.cat(list(gradient_chunks(module, images, labels)))
