@@ -11,15 +11,22 @@ import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
 from pillar_core.numerics import place_among
-from pillar_core.plots import k_curves, marks
-from pillar_core.plots.intervals import best, over_seeds, runs_without_k
+from pillar_core.plots import marks
+from pillar_core.plots.intervals import (
+    CEILING,
+    FLOOR,
+    PUBLIC_ALONE,
+    best,
+    by_budget,
+    over_seeds,
+    runs_without_k,
+)
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     ACCURACY_SCALE,
     as_text,
     class_symbols,
     current_ink,
-    end_labels,
     epsilon_colour,
     epsilon_label,
     fade,
@@ -105,72 +112,43 @@ def accuracy_curves(
     """
     majority, zero_shot = guesses
     figure = Drawing()
-    curves = k_curves.by_budget(table, method)
+    curves = by_budget(table, method)
     points = (
         pd.concat(curves.values())
         if curves
         else pd.DataFrame(columns=["k", "mean", "low", "high", "seeds"])
     )
     span = _k_span(points, pinned, reach)
-    roof = runs_without_k(table, k_curves.CEILING)
-    ends = _level(
-        figure,
-        roof,
-        name="no privacy",
-        colour=method_style(k_curves.CEILING).colour,
-        dash="dash",
-        span=span,
-    )
-    rows = table[table["method"] == k_curves.PUBLIC_ALONE]
-    colour = method_style(k_curves.PUBLIC_ALONE).colour
-    ends += _level(figure, rows, name="public rows alone", colour=colour, dash="dashdot", span=span)
+    roof = runs_without_k(table, CEILING)
+    colour = method_style(CEILING).colour
+    _level(figure, roof, name="no privacy", colour=colour, dash="dash", span=span)
+    alone = table[table["method"] == PUBLIC_ALONE]
+    colour = method_style(PUBLIC_ALONE).colour
+    _level(figure, alone, name="public rows alone", colour=colour, dash="dashdot", span=span)
     if zero_shot is not None:
-        ends += _line(
-            figure,
-            100 * zero_shot,
-            name="class names alone",
-            colour=figure.ink.text,
-            dash="longdashdot",
-            span=span,
-        )
-    without_noise = k_curves.without_noise(figure, table)
-    ends += _end(without_noise, "no noise, k directions", figure.ink.muted)
-    bests: list[str] = []
-    for symbol, (epsilon, curve) in zip(class_symbols(len(curves)), curves.items(), strict=True):
+        words = {"name": "class names alone", "colour": figure.ink.text, "dash": "longdashdot"}
+        _line(figure, 100 * zero_shot, span=span, **words)
+    _without_noise(figure, table)
+    bests = [
         _curve(figure, curve, epsilon=epsilon, symbol=symbol)
-        bests.append(_best(figure, curve, epsilon=epsilon))
+        for symbol, (epsilon, curve) in zip(class_symbols(len(curves)), curves.items(), strict=True)
+    ]
     if pinned is not None and len(pinned):
         for letter, ghost in pinned.assign(pin=pinned.get("pin", "A")).groupby("pin"):
             _ghost(figure, ghost, str(letter))
-    for epsilon, curve in curves.items():
-        ends += _end(curve, epsilon_label(epsilon), epsilon_colour(epsilon))
     focus = min(curves, default=math.inf) if budget is None else budget
-    rows = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == focus)]
-    ends += _level(
-        figure,
-        rows,
-        name=f"no projection, {epsilon_label(focus)}",
-        colour=epsilon_colour(focus),
-        dash="dot",
-        span=span,
-    )
-    bands = points.dropna(subset=["low"])
-    drawn = [y for _, y, _, _ in ends] + [
-        100 * float(height) for height in (*points["mean"], *bands["low"], *bands["high"], *heights)
-    ]
-    drawn += [] if pinned is None else list(100 * pinned["accuracy"])
+    floor = table[(table["method"] == FLOOR) & (table["epsilon"] == focus)]
+    name = f"no projection, {epsilon_label(focus)}"
+    _level(figure, floor, name=name, colour=epsilon_colour(focus), dash="dot", span=span)
+    shares = [*points["mean"], *points["low"].dropna(), *points["high"].dropna(), *heights]
+    shares += [] if pinned is None else list(pinned["accuracy"])
+    drawn = [y for _, y, _, _ in figure.ends] + [100 * float(share) for share in shares]
     if majority is not None and 100 * majority > min(drawn, default=100.0) - _NEAR_LEVEL:
         drawn.append(100 * majority)
-        ends += _line(
-            figure,
-            100 * majority,
-            name="largest class",
-            colour=figure.ink.muted,
-            dash="longdash",
-            span=span,
-        )
+        words = {"name": "largest class", "colour": figure.ink.muted, "dash": "longdash"}
+        _line(figure, 100 * majority, span=span, **words)
     low, high = min(drawn, default=0.0), max(drawn, default=100.0)
-    end_labels(figure, ends, low=low, high=high, height=_HEIGHT)
+    figure.name_ends(low=low, high=high, height=_HEIGHT)
     margin = 0.06 * (high - low)
     figure.update_yaxes(range=[max(low - margin, -2), min(high + margin, 102)])
     first, last = span if curves else (1.0, k_max or span[1])
@@ -231,36 +209,43 @@ def _k_span(
     return (min(values), max(values)) if values else (1.0, 10.0)
 
 
-def _curve(figure: Drawing, curve: pd.DataFrame, *, epsilon: float, symbol: str) -> None:
-    colour = epsilon_colour(epsilon)
-    k_curves.band(figure, curve, colour, opacity=0.16)
-    hover = "%{text}<extra>" + epsilon_label(epsilon) + "</extra>"
+def _curve(figure: Drawing, curve: pd.DataFrame, *, epsilon: float, symbol: str) -> str:
+    """Draws the curve of a budget with its best k ringed, and says that in words."""
+    colour, label, top = epsilon_colour(epsilon), epsilon_label(epsilon), best(curve)
+    band = curve.dropna(subset=["low"])
+    if len(band):
+        figure.band(band["k"], 100 * band["low"], 100 * band["high"], colour, opacity=0.16)
     figure.line(
         curve["k"],
         100 * curve["mean"],
         colour,
-        hover=hover,
+        hover=f"%{{text}}<extra>{label}</extra>",
         mode="lines+markers",
         text=[_hover(row) for row in curve.itertuples()],
-        legendgroup=f"{epsilon:g}",
-        name=epsilon_label(epsilon),
+        name=label,
         marker={"symbol": symbol, "size": 7, "color": colour},
-        showlegend=False,
+        end=label,
     )
+    figure.ring(top["k"], 100 * top["mean"], colour, size=17)
+    return f"{label}: best k {top['k']:g} with {100 * top['mean']:.1f} percent"
 
 
-def _best(figure: Drawing, curve: pd.DataFrame, *, epsilon: float) -> str:
-    if curve.empty:
-        return ""
-    top = best(curve)
-    figure.ring(
-        top["k"],
-        100 * top["mean"],
-        epsilon_colour(epsilon),
-        size=17,
-        legendgroup=f"{epsilon:g}",
-    )
-    return f"{epsilon_label(epsilon)}: best k {top['k']:g} with {100 * top['mean']:.1f} percent"
+def _without_noise(figure: Drawing, table: pd.DataFrame) -> None:
+    """What k directions could reach without noise: below it is the price of privacy, above it of
+    k."""
+    rows = table[(table["method"] == CEILING) & table["k"].notna()]
+    curve = over_seeds(rows, by=["k"], value="accuracy").sort_values("k")
+    if len(curve):
+        figure.line(
+            curve["k"],
+            100 * curve["mean"],
+            figure.ink.muted,
+            width=1.4,
+            hover="k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>",
+            name="no noise",
+            error_y=curve,
+            end="no noise, k directions",
+        )
 
 
 def _level(
@@ -271,16 +256,13 @@ def _level(
     colour: str,
     dash: str,
     span: tuple[float, float],
-) -> list[tuple[float, float, str, str]]:
-    """A horizontal line at the mean accuracy of `rows` with its interval as a thin band; returns
-    its end, for the labels."""
-    level = over_seeds(rows.assign(group=0), by=["group"], value="accuracy")
-    if level.empty:
-        return []
-    mean, low, high = (100 * float(level[column].iloc[0]) for column in ("mean", "low", "high"))
-    if math.isfinite(low):
-        figure.band(span, [low] * 2, [high] * 2, colour, opacity=0.08)
-    return _line(figure, mean, name=name, colour=colour, dash=dash, span=span)
+) -> None:
+    """A horizontal line at the mean accuracy of `rows` with its interval as a thin band."""
+    levels = over_seeds(rows.assign(group=0), by=["group"], value="accuracy")
+    for mean, low, high in 100 * levels[["mean", "low", "high"]].to_numpy():
+        if math.isfinite(low):
+            figure.band(span, [low] * 2, [high] * 2, colour, opacity=0.08)
+        _line(figure, mean, name=name, colour=colour, dash=dash, span=span)
 
 
 def _line(
@@ -291,21 +273,13 @@ def _line(
     colour: str,
     dash: str,
     span: tuple[float, float],
-) -> list[tuple[float, float, str, str]]:
-    """Draws what has no k over the whole span, and returns its end, for the labels."""
-    hover = f"{name}: %{{y:.1f}} %"
-    figure.line(span, [percent] * 2, colour, dash=dash, width=1.6, name=name, hover=hover)
-    return [(span[1], percent, f"{name}: {percent:.1f} %", colour)]
-
-
-def _end(curve: pd.DataFrame, label: str, colour: str) -> list[tuple[float, float, str, str]]:
-    """The last point of a curve, for the labels."""
-    last = curve[["k", "mean"]].tail(1).to_numpy()
-    return [(float(k), 100 * float(mean), label, colour) for k, mean in last]
+) -> None:
+    """What has no k, over the whole span."""
+    end, hover = f"{name}: {percent:.1f} %", f"{name}: %{{y:.1f}} %"
+    figure.line(span, [percent] * 2, colour, dash=dash, width=1.6, name=name, hover=hover, end=end)
 
 
 def _ghost(figure: Drawing, pinned: pd.DataFrame, letter: str) -> None:
-    ink = figure.ink
     colour = pin_colour(letter)
     curve = over_seeds(pinned, by=["k"], value="accuracy").sort_values("k")
     hover = f"{letter}, k = %{{x}}: %{{y:.1f}} %<extra>pinned {letter}</extra>"
@@ -317,9 +291,8 @@ def _ghost(figure: Drawing, pinned: pd.DataFrame, letter: str) -> None:
         hover=hover,
         mode="lines+markers",
         name=f"pinned {letter}",
-        error_y=marks.reach(curve, colour),
+        error_y=curve,
         marker={"symbol": "circle-open", "size": 8, "color": colour},
-        showlegend=False,
     )
     place = curve.iloc[len(curve) * (1 + "ABC".index(letter)) // 4]
     figure.note(
@@ -328,7 +301,7 @@ def _ghost(figure: Drawing, pinned: pd.DataFrame, letter: str) -> None:
         f"pinned {letter}",
         colour,
         yshift=16,
-        bgcolor=fade(ink.surface, 0.7),
+        bgcolor=fade(figure.ink.surface, 0.7),
     )
 
 
@@ -374,7 +347,6 @@ def _star(present: Here) -> marks.Looks:
             "line": {"width": 1.6, "color": current_ink().surface},
         },
         "showlegend": False,
-        "legendgroup": f"{present.epsilon:g}",
         "meta": "here",
     }
 
@@ -416,11 +388,8 @@ def _alt(budgets: int, bests: list[str], roof: pd.DataFrame) -> str:
         if budgets
         else "no privacy budget yet"
     )
-    best_words = "; ".join(filter(None, bests))
-    return (
-        "Line chart of test accuracy against k for"
-        f" {drawn}.{best_words and f' {best_words}.'}{summary}"
-    )
+    best_words = bests and f" {'; '.join(bests)}."
+    return f"Line chart of test accuracy against k for {drawn}.{best_words or ''}{summary}"
 
 
 _MOST_LABELLED_CELLS = 120

@@ -13,7 +13,6 @@ from pillar_core.plots.intervals import FEWEST
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     categorical,
-    fade,
     in_order,
     method_style,
     pin_colour,
@@ -63,7 +62,6 @@ def error_against_epsilon(lines: pd.DataFrame) -> go.Figure:
         height=520,
         x={"title_text": "ε, privacy budget (log scale)", "type": "log"},
         y={"title_text": "test error, %", "rangemode": "tozero"},
-        legend={"yref": "container", "y": 0, "yanchor": "bottom"},
     )
 
 
@@ -71,29 +69,25 @@ def mark_pins(figure: go.Figure, pins: pd.DataFrame) -> go.Figure:
     """A copy of the figure over ε with each pinned run's error as its letter. pins: columns pin,
     epsilon, accuracy in [0, 1]."""
     figure = Drawing(figure)
-    for letter, epsilon, accuracy in pins.dropna(subset=["accuracy"])[
-        ["pin", "epsilon", "accuracy"]
-    ].to_numpy():
-        if math.isfinite(epsilon):
-            figure.dots(
-                [epsilon],
-                [100 - 100 * accuracy],
-                pin_colour(letter),
-                symbol="diamond",
-                mode="markers+text",
-                text=[letter],
-                textposition="middle right",
-                showlegend=False,
-                textfont={"color": pin_colour(letter), "size": 15},
-                hover=f"pinned {letter}: %{{y:.1f}} % error, one run",
-            )
+    known = pins.dropna(subset=["accuracy"])[["pin", "epsilon", "accuracy"]]
+    for letter, epsilon, accuracy in known[known["epsilon"].map(math.isfinite)].to_numpy():
+        figure.dots(
+            [epsilon],
+            [100 - 100 * accuracy],
+            pin_colour(letter),
+            symbol="diamond",
+            mode="markers+text",
+            text=[letter],
+            textposition="middle right",
+            textfont={"color": pin_colour(letter), "size": 15},
+            hover=f"pinned {letter}: %{{y:.1f}} % error, one run",
+        )
     return figure
 
 
 def _learner(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
     style = method_style(name)
     errors = rows.assign(mean=1 - rows["mean"], low=1 - rows["high"], high=1 - rows["low"])
-    known = errors.where(errors["seeds"] >= FEWEST)
     hover = "%{fullData.name}: %{y:.1f} % error at %{x}, n = %{customdata[2]}"
     figure.line(
         rows["epsilon"],
@@ -104,20 +98,20 @@ def _learner(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
         mode="lines+markers",
         name=rows["title"].iloc[0],
         marker={"symbol": style.symbol, "size": 8},
-        error_y=marks.reach(known, fade(style.colour, 0.7), width=3),
+        error_y=errors.where(errors["seeds"] >= FEWEST),
         customdata=list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True)),
     )
 
 
 def _reference(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
     level = 100 - 100 * float(rows["mean"].mean())
-    muted = figure.ink.muted
-    words = {"text": f"{REFERENCES[name]}: {level:.1f} %", "font": {"color": muted, "size": 12}}
-    line = {"color": muted, "dash": method_style(name).dash, "width": 1.3}
-    place = (
-        "bottom left" if name == "non_private" else "top left"
-    )  # on a phone the two lines are near each other
-    figure.add_hline(y=level, line=line, annotation=words, annotation_position=place)
+    side = "bottom" if name == "non_private" else "top"  # on a phone the two lines are near
+    figure.rule(
+        y=level,
+        dash=method_style(name).dash,
+        words=f"{REFERENCES[name]}: {level:.1f} %",
+        annotation_position=f"{side} left",
+    )
 
 
 def expected_by_budget(table: pd.DataFrame, *, present: float, caption: str) -> go.Figure:
@@ -135,7 +129,7 @@ def expected_by_budget(table: pd.DataFrame, *, present: float, caption: str) -> 
     words = f"you are here: {level:.1f} %"
     figure.dots([here], [level], figure.marked, size=17, symbol="star", hover=words)
     figure.update_xaxes(marks.log_axis(list(epsilons), "ε, privacy budget"))
-    told = ", ".join(f"{mean:.0f} at {at:g}" for at, mean in zip(epsilons, means, strict=True))
+    told = ", ".join(map("{:.0f} at {:g}".format, means, epsilons))
     return figure.finish(
         title="By budget",
         caption=caption,
@@ -143,7 +137,6 @@ def expected_by_budget(table: pd.DataFrame, *, present: float, caption: str) -> 
         height=400,
         line=38,
         y="expected, %",
-        showlegend=False,
     )
 
 
@@ -185,7 +178,7 @@ def budget_curve(
         hover=f"{hover}, trained",
         name="trained",
         customdata=[[epsilon] for epsilon in runs["epsilon"]],
-        error_y=marks.reach(runs, colour),
+        error_y=runs,
     )
     if present is not None:
         figure.dots(
@@ -198,15 +191,12 @@ def budget_curve(
             name="you are here",
             customdata=[[present[0]]],
         )
-    figure.update_yaxes(title_text=f"test {measure}, %")
-    summary = ", ".join(
-        f"{row['mean']:.2f} at ε = {row['epsilon']:g}" for row in runs.to_dict("records")
-    )
+    summary = ", ".join(map("{:.2f} at ε = {:g}".format, runs["mean"], runs["epsilon"]))
     caption = f"{seeds_phrase(runs['seeds'])}. {band}"
     return figure.finish(
         title="How does accuracy grow with ε?",
         caption=caption,
         alt=f"Test {measure} against ε: {summary}. {caption}",
-        y={"ticksuffix": " "},
+        y={"title_text": f"test {measure}, %", "ticksuffix": " "},
         x=marks.log_axis(list(epsilons), "ε, privacy budget (log scale)"),
     )

@@ -14,7 +14,6 @@ from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     categorical,
     class_symbols,
-    current_ink,
     fade,
     in_order,
     log_ticks,
@@ -70,26 +69,24 @@ def effect(
             text=printed["series"],
             hover="%{text}: %{y:.1f} published",
         )
-    ticks = log_ticks([float(x) for x in known["x"]]) if x_log and len(known) else None
-    named = [f"{x:g}" for x in ticks] if ticks else None
-    figure.update_xaxes(
-        type="log" if x_log else "linear", tickvals=ticks, ticktext=named, title_text=x_title
-    )
-    figure.update_layout(legend={"orientation": "h", "y": -0.22}, showlegend=True)
+    ticks = log_ticks([float(x) for x in known["x"]])
+    axis: Json = {"type": "linear", "title_text": x_title}
+    if x_log:
+        axis = marks.log_axis(ticks, x_title)
     few = wanted_seeds is not None and bool((known["seeds"] < wanted_seeds).any())
     caption = f"{seeds_phrase(known['seeds'])}." + (
         f" Open marks: fewer than {wanted_seeds} seeds so far." if few else ""
     )
-    summary = "; ".join(
-        f"{series} at {x}: {scale * mean:.3g}"
-        for series, x, mean in zip(known["series"], known["x"], known["mean"], strict=True)
-    )
+    points = known["series"], known["x"], scale * known["mean"]
+    summary = "; ".join(map("{} at {}: {:.3g}".format, *points))
     return figure.finish(
         title=title,
         caption=caption,
         alt=f"{title}. {y_title}: {summary}.",
         height=520,
+        x=axis,
         y={"title_text": y_title, "ticksuffix": " "},
+        showlegend=True,
     )
 
 
@@ -132,7 +129,7 @@ def _line(
         mode="lines+markers",
         name=name,
         marker={"symbol": symbols, "size": 9, "line": {"width": 1.6}},
-        error_y=marks.reach(rows, fade(style["colour"], 0.7), scale=scale, width=3),
+        error_y=marks.reach(rows, fade(style["colour"], 0.7), scale=scale),
         customdata=rows["seeds"],
     )
 
@@ -175,11 +172,10 @@ def accuracy_by(
         figure.update_xaxes(marks.log_axis(ticks, label))
     if limit:
         bound = scale * table.groupby(x)["limit"].mean()
-        muted = figure.ink.muted
         figure.line(
             labels if texts else means[x],
             bound,
-            muted,
+            figure.ink.muted,
             width=1.8,
             dash="dash",
             name=limit,
@@ -190,20 +186,24 @@ def accuracy_by(
     top = 1.1 * max(
         means["mean"].max(), bound.max() if limit else 0
     )  # the mark's number needs room above it
-    figure.update_xaxes(title_text=label)
-    figure.update_yaxes(title_text=axis, rangemode="tozero", autorangeoptions_include=top)
-    figure.update_layout(showlegend=bool(limit), legend={"y": 1.0, "yanchor": "bottom"})
     form = "{:.1f} percent" if unit else "{:.2g}"
-    points = "; ".join(
-        f"{form.format(mean)} at {text}" for mean, text in zip(means["mean"], labels, strict=True)
-    )
+    points = "; ".join(map(f"{form} at {{}}".format, means["mean"], labels))
     seeds = (
         f"{seeds_phrase(means['seeds'])}. "
         if "seed" in table and int(means["seeds"].max()) > 1
         else ""
     )
     alt = f"{axis.removesuffix(', %').capitalize()} by {label}: {points}."
-    return figure.finish(title=title, caption=seeds + caption, alt=alt, height=400)
+    return figure.finish(
+        title=title,
+        caption=seeds + caption,
+        alt=alt,
+        height=400,
+        x=label,
+        y={"title_text": axis, "rangemode": "tozero", "autorangeoptions_include": top},
+        showlegend=bool(limit),
+        legend={"yref": "paper", "y": 1.0},
+    )
 
 
 def total_budget(table: pd.DataFrame, *, present: int) -> go.Figure:
@@ -212,10 +212,9 @@ def total_budget(table: pd.DataFrame, *, present: int) -> go.Figure:
 
     table: columns releases, total, sum. here: the number of releases to mark.
     """
-    ink = current_ink()
     figure = Drawing()
     lines = (
-        ("sum", "plain sum of ε", ink.muted, "dash"),
+        ("sum", "plain sum of ε", figure.ink.muted, "dash"),
         ("total", "proved by composition", figure.ink.accent, "solid"),
     )
     for name, label, colour, dash in lines:
@@ -229,14 +228,10 @@ def total_budget(table: pd.DataFrame, *, present: int) -> go.Figure:
             hover=words,
         )
     mark = table[table["releases"] == present]
-    style = {"size": 14, "symbol": "star", "color": figure.marked}
-    figure.add_scatter(
-        x=mark["releases"], y=mark["total"], mode="markers", name="here", marker=style
-    )
-    words = "; ".join(
-        f"{row.releases:g} models: {row.total:.3g} instead of {row.sum:g}"
-        for row in table.itertuples()
-    )
+    here = mark["releases"], mark["total"], figure.marked
+    figure.dots(*here, size=14, symbol="star", name="here")
+    columns = (table[name] for name in ("releases", "total", "sum"))
+    words = "; ".join(map("{:g} models: {:.3g} instead of {:g}".format, *columns))
     return figure.finish(
         title="Budgets add up",
         caption=(
@@ -259,20 +254,19 @@ def _answer_line(figure: Drawing, means: pd.DataFrame, x: str, present: object, 
         figure.ink.accent,
         mode="lines+markers",
         hover=hover,
-        showlegend=False,
     )
     mark = means[means[x] == present]
     text = [f"{mean:.1f}{unit}" for mean in mark["mean"]]
-    style = {"size": 17, "symbol": "star", "color": figure.marked}
     side = "left" if len(mark) and mark.index[-1] == means.index[-1] else "center"
-    figure.add_scatter(
-        x=mark[x],
-        y=mark["mean"],
-        marker=style,
+    figure.dots(
+        mark[x],
+        mark["mean"],
+        figure.marked,
+        size=17,
+        symbol="star",
         text=text,
         mode="markers+text",
         textposition=f"top {side}",
-        showlegend=False,
     )
 
 

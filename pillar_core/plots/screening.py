@@ -14,7 +14,6 @@ from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     ACCURACY_SCALE,
-    current_ink,
     epsilon_colour,
     epsilon_label,
     fade,
@@ -72,12 +71,12 @@ def ranking(
     both are drawn in grey, and neither can be the title's nearest.
     """
     is_kept = _is_kept(score)
-    ink = current_ink()
     names = list(table.sort_values("rank")["public"])
     labels = [titles.get(name, name) for name in names]
     rows = _shown(table.set_index("public").loc[names], score)
     form = "{:z.0f} %" if is_kept else "{:.2f}"
     figure = Drawing()
+    ink = figure.ink
     real = [name for name in names if name != yardstick] or names
     for name, label in zip(names, labels, strict=True):
         row = rows.loc[name]
@@ -142,16 +141,12 @@ def ranking(
         else "Reads private rows without noise. "
     )
     intervals = "95 % intervals" if rows["low"].notna().all() else "One draw: no interval"
-    summary = "; ".join(
-        f"{label} {form.format(rows.loc[name, 'value'])}"
-        for name, label in zip(names, labels, strict=True)
-    )
+    summary = "; ".join(map(f"{{}} {form}".format, labels, rows["value"]))
     return figure.finish(
         title=f"{verdict} {private}",
         caption=f"{cost}{intervals}, up to {int(rows['n_examples'].max()):,} rows of each set.",
         alt=f"Scores of {len(names)} public sets, best first: {summary}.",
         height=190 + 44 * len(names),
-        showlegend=False,
     )
 
 
@@ -289,7 +284,7 @@ def score_against_accuracy(
             mode="markers+text",
             text=[f"  {label}"],
             textposition="middle right",
-            error_y=marks.reach(measured, fade(colour, 0.7)),
+            error_y=measured,
         )
     if baseline is not None:
         figure.rule(y=100 * baseline, words="no public data")
@@ -308,7 +303,6 @@ def score_against_accuracy(
         ),
         alt=f"Scatter of accuracy against score for {len(rows)} public sets. {verdict}.",
         line=90,
-        showlegend=False,
         x={
             "title_text": _axis_title(score, table),
             "range": [
@@ -344,17 +338,14 @@ def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Fi
             colour,
             mode="lines+markers",
             name=name,
-            error_y=marks.reach(rows, fade(colour, 0.7), width=3),
+            error_y=rows,
             dash="solid" if public == private else "dot",
             hover=f"{name}: %{{y:.1f}} % with %{{x:,}} public rows",
         )
         ends = rows.iloc[[0, -1]]
         summary.append(
             f"{name}: "
-            + " and ".join(
-                f"{100 * mean:.0f} % with {n:,}"
-                for n, mean in zip(ends["n_public"], ends["mean"], strict=True)
-            )
+            + " and ".join(map("{:.0f} % with {:,}".format, 100 * ends["mean"], ends["n_public"]))
         )
         if public == private:
             figure.rule(colour, x=n_private * epsilon, dash="dash")
@@ -422,7 +413,7 @@ def lines_of_sets(
     titles: Mapping[str, str],
     hover: str,
     size: int = 6,
-) -> go.Figure:
+) -> Drawing:
     """A line for each of the sets that column `by` names, with its title."""
     figure = Drawing()
     names = list(dict.fromkeys(table[by]))
@@ -511,13 +502,12 @@ def captured_gradients(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -
 def reconstruction_bound(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
     """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the
     largest singular value."""
-    ink = current_ink()
     rows = table.sort_values("error")
     labels = [titles.get(name, name) for name in rows["public"]]
     figure = Drawing()
     for column, label, symbol, colour in (
-        ("error", "measured error", "circle", ink.accent),
-        ("bound", "Lemma 4.1", "line-ns-open", ink.muted),
+        ("error", "measured error", "circle", figure.ink.accent),
+        ("bound", "Lemma 4.1", "line-ns-open", figure.ink.muted),
     ):
         hover = f"%{{y}}<br>{label}: %{{x:.3f}}"
         figure.dots(
@@ -556,7 +546,7 @@ def reconstruction_bound(table: pd.DataFrame, *, titles: Mapping[str, str] = {})
     )
 
 
-def _by_step(table: pd.DataFrame, value: str, titles: Mapping[str, str]) -> go.Figure:
+def _by_step(table: pd.DataFrame, value: str, titles: Mapping[str, str]) -> Drawing:
     figure = lines_of_sets(
         table[table["public"] != RANDOM],
         by="public",
@@ -572,7 +562,7 @@ def _by_step(table: pd.DataFrame, value: str, titles: Mapping[str, str]) -> go.F
         figure.line(
             random["step"],
             random[value],
-            current_ink().muted,
+            figure.ink.muted,
             dash="dot",
             name=RANDOM,
             hover=words,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from string import Template
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
@@ -71,8 +71,6 @@ METHOD_STYLES: dict[str, MethodStyle] = {
     for order, (name, (light, dark, dash, symbol)) in enumerate(LOOKS["methods"].items())
 }
 _NOTE = 15
-_MOVED = 4
-"""Pixels that a name may stand beside its line without one that leads to it."""
 """Letters of a note that a phone shows in one line."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _FOREIGN = re.compile(r"<(?!/?(?:b|i|extra)>|br>)(?=[a-zA-Z/!])")
@@ -235,7 +233,7 @@ def narrow_copy(figure: go.Figure) -> go.Figure:
         note
         | {
             "font": note.get("font", {}) | {"size": 11},
-            "text": "<br>".join(_short_lines(note["text"])),
+            "text": "<br>".join(short_lines(note["text"])),
             "align": "left",
         }
         for note in layout.get("annotations", ())
@@ -353,46 +351,7 @@ def spread(positions: Sequence[float], *, sizes: Sequence[float]) -> list[float]
     return list(moved)
 
 
-def end_labels(
-    figure: go.Figure,
-    ends: Sequence[tuple[float, float, str, str]],
-    *,
-    low: float,
-    high: float,
-    height: int = 320,
-) -> None:
-    """Writes each line's name at its right end, on a logarithmic x axis, apart from its neighbours;
-    a thin line leads to a name that moved.
-
-    ends: (x, y, text, colour) of each line's last point. `low` and `high` bound all y drawn;
-    `height` is the plot's, in pixels.
-    """
-    scale = height / max(1.12 * (high - low), 1e-9)  # plotly draws this much of the span of all y
-    sizes = [18 * len(_short_lines(text)) for _, _, text, _ in ends]  # as many lines as on a phone
-    places = spread([y * scale for _, y, _, _ in ends], sizes=sizes)
-    room = (high + 0.06 * (high - low)) * scale  # names end where the plot does
-    for place in np.argsort(places)[::-1]:
-        places[place] = min(places[place], room - sizes[place] / 2)
-        room -= sizes[place]
-    for (x, y, text, colour), place in zip(ends, places, strict=True):
-        end: dict[str, Any] = {"x": math.log10(x), "y": y}
-        moved = place - y * scale
-        if abs(moved) > _MOVED:
-            lead = {"ax": 11, "ay": -moved, "arrowcolor": colour, "arrowwidth": 1, "opacity": 0.7}
-            figure.add_annotation(end | lead, text="", arrowhead=0)
-        figure.add_annotation(
-            end,
-            text=text,
-            showarrow=False,
-            xanchor="left",
-            align="left",
-            xshift=12,
-            yshift=moved,
-            font={"color": colour, "size": 14, "weight": 600},
-        )
-
-
-def _short_lines(note: str) -> list[str]:
+def short_lines(note: str) -> list[str]:
     """A note in the lines that a phone shows."""
     parts = note.replace(" = ", "\u00a0=\u00a0").split("<br>")
     return [line for part in parts for line in textwrap.wrap(part, _NOTE, break_long_words=False)]

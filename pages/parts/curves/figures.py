@@ -28,9 +28,8 @@ from pages.parts.curves import panels, result
 from pages.parts.curves.grid import Curves, method_of, read
 from pillar_core import plots, store
 from pillar_core.params import params_of
-from pillar_core.plots import accuracy, k_curves
+from pillar_core.plots import accuracy, intervals
 from pillar_core.plots.budgets import budget_curve
-from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import Figure
 from pillar_core.runs import sweep
 from pillar_core.studies import one_training
@@ -71,7 +70,7 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
         for form in trained
         if not form.get("error")
     ]
-    known = over_seeds(
+    known = intervals.over_seeds(
         pd.DataFrame(runs, columns=["epsilon", "accuracy"]),
         by=["epsilon"],
         value="accuracy",
@@ -278,7 +277,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     runs = accuracy.runs(measured, present=star, history=trail)
     info = FigureInfo("accuracy_against_k", settings, seeds=curves.seeds)
     show_figure(measured, lambda: _with_star(curves.table, settings), info, base=base, runs=runs)
-    curve = k_curves.by_budget(curves.table, method_of(settings)).get(
+    curve = intervals.by_budget(curves.table, method_of(settings)).get(
         settings.epsilon, pd.DataFrame()
     )
     unknown = (
@@ -287,7 +286,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         else f"No curve at {plots.epsilon_label(settings.epsilon)} is there"
     )
     st.caption(
-        k_curves.compare_best_k(curve, ruled=core.rule_k(settings))
+        intervals.compare_best_k(curve, ruled=core.rule_k(settings))
         or f"{unknown}: nothing says yet which k are as good."
     )
     if zero_shot is not None:

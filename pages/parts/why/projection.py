@@ -17,7 +17,7 @@ from pillar_core import geometry as geo
 from pillar_core import plots
 from pillar_core.fingerprint import fingerprint
 from pillar_core.numerics import number_words
-from pillar_core.plots import k_curves
+from pillar_core.plots import intervals
 from pillar_core.splits import Transform, has_units
 from pillar_core.studies import geometry
 from pillar_core.types import Form
@@ -413,10 +413,10 @@ def _best(settings: Settings) -> None:
         runs[runs["epsilon"] == settings.epsilon],
         k=settings.k or None,
     )
-    measured = k_curves.by_budget(runs, method).get(settings.epsilon, pd.DataFrame())
+    measured = intervals.by_budget(runs, method).get(settings.epsilon, pd.DataFrame())
     model = geo.best_k(at_budget)
     st.caption(
-        k_curves.compare_best_k(
+        intervals.compare_best_k(
             measured,
             ruled=core.rule_k(settings),
             predicted=int(model["k"].iloc[0]) if len(model) else None,

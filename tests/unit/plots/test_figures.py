@@ -13,8 +13,7 @@ from scipy import stats
 from pillar_core import geometry, plots, rng, theory
 from pillar_core.accounting import TradeOff
 from pillar_core.auditing.membership import FEWEST_ALARMS
-from pillar_core.plots import accuracy, k_curves, marks, theme
-from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots import accuracy, intervals, marks, theme
 from pillar_core.plots.steps import training_in_steps
 from pillar_core.studies import geometry as studies
 from pillar_core.studies import lessons, privacy_tables
@@ -281,15 +280,16 @@ def test_a_map_of_many_classes_greys_the_rest_and_a_sentence_says_which_k_are_al
             "seeds": 5,
         }
     )
-    words = k_curves.compare_best_k(curve, ruled=19, predicted=13)
+    words = intervals.compare_best_k(curve, ruled=19, predicted=13)
     assert words.startswith("Best measured k: 40; the rule chooses 19 and the model predicts 13. ")
     assert words.endswith(
         "The seeds do not tell k from 10 to 40 apart: their means differ by 1.0 points."
     )
     assert (
-        k_curves.compare_best_k(curve.iloc[[0, 2]]) == "Best measured k: 40. No other k reaches it."
+        intervals.compare_best_k(curve.iloc[[0, 2]])
+        == "Best measured k: 40. No other k reaches it."
     )
-    assert k_curves.compare_best_k(curve.assign(high=math.nan)) == ""
+    assert intervals.compare_best_k(curve.assign(high=math.nan)) == ""
 
 
 def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed():
@@ -314,7 +314,7 @@ def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed
     assert figure.layout.annotations[1].yshift - figure.layout.annotations[0].yshift >= 16
     shares = pd.DataFrame({"method": "dp_sgd", "accuracy": [0.826, 0.826, 0.8275, 0.8305, 0.8225]})
     assert {
-        over_seeds(rows, by=["method"], value="accuracy")["mean"].item()
+        intervals.over_seeds(rows, by=["method"], value="accuracy")["mean"].item()
         for rows in (shares, shares[::-1])
     } == {0.8265}
 
