@@ -24,7 +24,7 @@ with failures.show_refusal("This run could not be trained."):
     above, below = st.container(gap="small"), st.container(gap="small")
     picture, head = (above, below) if theme.is_narrow() else (below, above)
     with head:
-        odds_place = result.summary(record, settings)
+        odds_place = result.summary(record, settings, result.accuracy(record, settings))
         view = figures.choice(settings)
     with picture:
         measured = (

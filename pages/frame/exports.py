@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import html
 import json
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from string import Template
@@ -26,7 +25,8 @@ from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.plots.theme import Figure, current_ink, script
 from pillar_core.runs.records import without_formulas
-from pillar_core.runs.repeated import file_of
+from pillar_core.runs.repeated import command, file_of
+from pillar_core.types import Form
 
 _PIN_COLUMNS = ("data", "public", "method", "k", "epsilon", "seed")
 """What a table of pins says of each."""
@@ -47,45 +47,27 @@ def settings_yaml(settings: Settings) -> str:
 
 def command_line(settings: Settings) -> str:
     """The shell command that trains the same run."""
-    run_spec = core.spec(settings)
-    arguments = [
-        "python",
-        "-m",
-        "pillar_core",
+    spec = core.spec(settings)
+    return command(
         "run",
-        "--method",
-        run_spec.method,
-        *data_words(settings, core.public_axis(settings)),
-    ]
-    arguments += [] if run_spec.epsilon is None else ["--epsilon", f"{run_spec.epsilon:g}"]
-    arguments += [
-        "--delta",
-        f"{run_spec.delta:g}",
-        "--accountant",
-        run_spec.accountant,
-        "--relation",
-        run_spec.relation,
-        *(["--metric", run_spec.metric] if run_spec.metric else []),
-    ]
-    for name, value in run_spec.settings.items():
-        arguments += ["--set", f"{name}={value}"]
-    return shlex.join([*arguments, "--seed", str(run_spec.seed)])
+        spec.settings,
+        method=spec.method,
+        **data_options(settings, core.public_axis(settings)),
+        epsilon=spec.epsilon,
+        delta=spec.delta,
+        accountant=spec.accountant,
+        relation=spec.relation,
+        metric=spec.metric or None,
+        seed=spec.seed,
+    )
 
 
-def data_words(settings: Settings, public: Mapping[str, Json]) -> list[str]:
+def data_options(settings: Settings, public: Form) -> Form:
     """The options of a command that name the data and say, as the axis `public` does, which rows
     are public."""
-    options = [
-        "--dataset",
-        file_of(settings.data),
-        *([] if settings.backbone == AUTO else ["--backbone", settings.backbone]),
-    ]
-    named = {
-        name: file_of(value) if name == "public" else str(value) for name, value in public.items()
-    }
-    return options + [
-        word for name, value in named.items() for word in (f"--{name.replace('_', '-')}", value)
-    ]
+    backbone = None if settings.backbone == AUTO else settings.backbone
+    files = {name: file_of(value) for name, value in public.items() if name == "public"}
+    return {"dataset": file_of(settings.data), "backbone": backbone, **public, **files}
 
 
 def csv(table: pd.DataFrame) -> bytes:

@@ -5,13 +5,12 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, navigation, odds, plain, session
+from pages.frame import badges, core, navigation, plain, session
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import Settings
-from pages.parts.curves import figures
+from pages.parts.curves import figures, result
 from pillar_core import metrics, plots, store
-from pillar_core.numerics import round_up
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.runs.tables import record_of
 from pillar_core.studies.compare import learners
@@ -108,17 +107,10 @@ def _ways(settings: Settings, runs: pd.DataFrame) -> None:
 
 def _summary(record: RunRecord, here: pd.DataFrame, settings: Settings) -> None:
     mean, low, high = metrics.over_runs(here["accuracy"].astype(float).to_list())
-    with st.container(border=True, key="result"):
-        left, second, third, last = st.columns(4)
-        label = "Test accuracy"
-        label += f" ({100 * low:.1f}–{100 * high:.1f})" if len(here) > 1 else ""
-        left.metric(label, f"{100 * mean:.1f} %", help=f"Mean of {len(here)} seeds.")
-        spent = round_up(record.guarantee.epsilon.upper).replace("inf", "∞")
-        second.metric("ε, upper bound", spent, help="; ".join(record.guarantee.events))
-        label, number, hint = odds.metric_of(record, settings.data)
-        third.metric(label, number, help=hint)
-        k = record.settings.get("k")
-        last.metric("Directions", f"{k:,}" if k else f"all {record.facts.d:,}")
-        badges.show_row(*badges.DIAGNOSTIC)
-        rows = f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows"
-        st.badge(f"{rows} · trained on {record.device}", color="gray")
+    ends = f" ({100 * low:.1f}–{100 * high:.1f})" if len(here) > 1 else ""
+    value, hint = f"{100 * mean:.1f} %", f"Mean of {len(here)} seeds."
+    accuracy = {"label": f"Test accuracy{ends}", "value": value, "help": hint}
+    result.gain(result.summary(record, settings, accuracy), record, settings)
+    badges.show_row(*badges.DIAGNOSTIC)
+    rows = f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows"
+    st.badge(f"{rows} · trained on {record.device}", color="gray")

@@ -62,28 +62,19 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
     first = grid | {"epsilon": list(RUNS), "seed": settings.seed}
     if core.ships(settings) and settings.k == codec.RULE:  # each move of k would train three more
         jobs.train_first(sweep.group_specs(first))
-    forms = [form for _, form in core.find_runs([grid]).values()]
-    trained = [form for form in forms if form is not None]
     metric = core.metric(settings)
     runs = [
         (form["cell"]["epsilon"], form["metrics"][metric])
-        for form in trained
-        if not form.get("error")
+        for _, form in core.find_runs([grid]).values()
+        if form is not None and not form.get("error")
     ]
     known = intervals.over_seeds(
         pd.DataFrame(runs, columns=["epsilon", "accuracy"]),
         by=["epsilon"],
         value="accuracy",
     )
-    fitted = known.iloc[
-        sorted(
-            {
-                int((known["epsilon"] / budget).map(math.log).abs().argmin())
-                for budget in RUNS
-                if len(known)
-            }
-        )
-    ]
+    at_hand = {core.nearest(budget, known["epsilon"]) for budget in RUNS if len(known)}
+    fitted = known[known["epsilon"].isin(at_hand)]
     curve, band = None, "Three different ε make a curve."
     if len(fitted) == len(RUNS):
         fit = fit_budget_curve(
@@ -134,19 +125,10 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
             f"Train at ε = {', '.join(f'{epsilon:g}' for epsilon in RUNS)}, and draw the whole"
             " curve"
         )
-        jobs.sweeps(
-            first,
-            forms=[form for _, form in core.find_runs([first]).values()],
-            title=title,
-            key="budgets",
-        )
+        jobs.sweeps(first, title=title, key="budgets")
     else:
-        jobs.sweeps(
-            grid,
-            forms=forms,
-            title=f"Measure the curve: {len(_DRAWN)} ε × {settings.seeds} seeds",
-            key="budgets",
-        )
+        title = f"Measure the curve: {len(_DRAWN)} ε × {settings.seeds} seeds"
+        jobs.sweeps(grid, title=title, key="budgets")
 
 
 def _why_it_works(settings: Settings) -> None:

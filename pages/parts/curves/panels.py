@@ -74,7 +74,7 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
             "One run. Intervals over test rows, by class; none is known for the AUC of more than"
             " two classes."
         )
-    recalls, forms = _recalls(record, settings)
+    recalls = _recalls(record, settings)
     recalls["class"], recalls["rows"] = (
         recalls["class"].map(dict(enumerate(names))),
         recalls["class"].map(dict(enumerate(rows))),
@@ -82,7 +82,7 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
     seeds = int(recalls.loc[recalls["model"] == "private", "seed"].nunique())
     draw_figure(plots.per_class, recalls, FigureInfo("recall_by_class", settings, seeds=seeds))
     title = "Train the other seeds, and the models without noise and without privacy"
-    jobs.sweeps(*_grids(record, settings).values(), forms=forms, title=title, key="classes")
+    jobs.sweeps(*_grids(record, settings).values(), title=title, key="classes")
     title = "Which class is taken for which, and the rows that are misread"
     misread = st.expander(title, icon=":material/grid_view:", key="misread", on_change="rerun")
     if misread.open:
@@ -132,16 +132,13 @@ def _grids(record: RunRecord, settings: Settings) -> dict[str, Form]:
     return grids
 
 
-def _recalls(record: RunRecord, settings: Settings) -> tuple[pd.DataFrame, list[Form | None]]:
-    """Columns model, seed, class (its number) and recall of the runs in the cache, and the form of
-    each, None where it is missing."""
-    forms: list[Form | None] = []
+def _recalls(record: RunRecord, settings: Settings) -> pd.DataFrame:
+    """Columns model, seed, class (its number) and recall of the runs in the cache."""
     rows: list[tuple[tuple[str, int | None], list[float | None]]] = [
         (("private", settings.seed), record.metrics["per_class"])
     ]
     for model, grid in _grids(record, settings).items():
         for spec, stored in core.find_runs((grid,)).values():
-            forms.append(stored)
             if stored is not None and (model, spec.seed) != rows[0][0]:
                 rows.append(((model, spec.seed), stored.get("metrics", {}).get("per_class") or []))
     table = [
@@ -150,7 +147,7 @@ def _recalls(record: RunRecord, settings: Settings) -> tuple[pd.DataFrame, list[
         for place, recall in enumerate(recalls)
         if recall is not None
     ]
-    return pd.DataFrame(table, columns=["model", "seed", "class", "recall"]), forms
+    return pd.DataFrame(table, columns=["model", "seed", "class", "recall"])
 
 
 @memory.cache(
@@ -307,10 +304,10 @@ def cost_panel(record: RunRecord, settings: Settings) -> None:
             for group in sweep.group_specs(grid | {"seed": settings.seed})
         )
         runs = _runs(grids)
-    found = [form for forms in runs.values() for form in forms]
     title = f"What did each part cost? {len(grids)} runs, {_SEEDS} seeds each"
-    jobs.sweeps(*grids.values(), forms=found, title=title, key="costs")
-    errors = [str(form["error"]) for form in found if form is not None and form.get("error")]
+    jobs.sweeps(*grids.values(), title=title, key="costs")
+    trained = [form for forms in runs.values() for form in forms if form is not None]
+    errors = [str(form["error"]) for form in trained if form.get("error")]
     if errors:
         st.info(plain.text(f"A part could not be left out: {errors[0]}"), icon=":material/block:")
         return

@@ -115,17 +115,15 @@ def _price(choosing: Choosing, outcome: Tuned, plain: RunRecord) -> None:
     show(f"{SAID[choosing]['price']}{each}{chosen}{change}", icon=":material/tune:")
 
 
-def summary(record: RunRecord, settings: Settings) -> Any:
-    """Three numbers: accuracy, ε spent, directions; what comes back is the place of a fourth, for
-    `gain`."""
-    pinned = pinned_runs(settings).get("A")
+def summary(record: RunRecord, settings: Settings, accuracy: Mapping[str, Json]) -> Any:
+    """Three numbers: accuracy, in words of Streamlit's `metric`, ε spent, directions; what comes
+    back is the place of a fourth, for `gain`."""
     guarantee = record.guarantee
     with st.container(border=True, key="result"):
         left, second, third, last = st.columns([1.5, 1, 1.15, 1])
-        with left:
-            _accuracy(record, pinned, core.n_test(settings))
+        left.metric(**accuracy)
         second.metric(
-            "ε, upper bound" if record.guarantee.covers_choice else "ε, choice unpaid",
+            "ε, upper bound" if guarantee.covers_choice else "ε, choice unpaid",
             round_up(guarantee.epsilon.upper).replace("inf", "∞"),
             help=(
                 f"What really ran, at δ = {number_words(guarantee.delta)}, counted by"
@@ -206,33 +204,22 @@ def pinned_runs(settings: Settings) -> dict[str, RunRecord]:
     return runs
 
 
-def _accuracy(record: RunRecord, pinned: RunRecord | None, rows: int) -> None:
+def accuracy(record: RunRecord, settings: Settings) -> dict[str, Json]:
+    """The test accuracy of a run, beside that of the pinned A, in words of Streamlit's `metric`."""
     if record.accuracy is None:
-        st.metric(
-            "Test accuracy", "no test rows", help="Bring test rows to see how good the model is."
-        )
-        return
-    low, high = plots.wilson(record.accuracy, rows)
-    against: dict[str, Any] = {}
+        hint = "Bring test rows to see how good the model is."
+        return {"label": "Test accuracy", "value": "no test rows", "help": hint}
+    rows, pinned = core.n_test(settings), pinned_runs(settings).get("A")
+    low, high = (100 * end for end in plots.wilson(record.accuracy, rows))
+    against: dict[str, Json] = {}
     if pinned is not None and pinned.accuracy is not None:
         points = signed(100 * (record.accuracy - pinned.accuracy))
         against["delta"] = f"{points} points against A"
         if points.startswith("−"):  # Streamlit takes a hyphen alone for a minus
             against |= {"delta_arrow": "down", "delta_color": "inverse"}
-    hint = (
-        f"95 % Wilson interval over {rows:,} test rows: {100 * low:.1f} to {100 * high:.1f} %. One"
-        " run."
-    )
-    st.metric(
-        f"Test accuracy ({100 * low:.1f}–{100 * high:.1f})",
-        percent(record.accuracy),
-        help=hint,
-        **against,
-    )
-
-
-def percent(share: float | None) -> str:
-    return "none" if share is None else f"{100 * share:.1f} %"
+    hint = f"95 % Wilson interval over {rows:,} test rows: {low:.1f} to {high:.1f} %. One run."
+    label, value = f"Test accuracy ({low:.1f}–{high:.1f})", f"{100 * record.accuracy:.1f} %"
+    return {"label": label, "value": value, "help": hint, **against}
 
 
 def _directions(record: RunRecord, settings: Settings) -> str:

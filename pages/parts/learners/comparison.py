@@ -3,7 +3,6 @@ stays; missing runs come as a job."""
 
 import dataclasses
 import math
-import shlex
 from collections.abc import Sequence
 
 import pandas as pd
@@ -14,12 +13,13 @@ from pages.frame import badges, core, exports, jobs, local, memory, plain, sessi
 from pages.frame.figures import FigureInfo, draw_figure, show_figure
 from pages.frame.settings import BUDGETS, PART, PUBLIC_TITLES, Settings
 from pillar_core import plots
+from pillar_core.arrays import Json
 from pillar_core.data import embedded, uploads, visitors
 from pillar_core.data.cards import number_of
 from pillar_core.fingerprint import fingerprint
 from pillar_core.numerics import opened, round_up
 from pillar_core.plots.theme import Figure
-from pillar_core.runs import starter, sweep
+from pillar_core.runs import repeated, starter, sweep
 from pillar_core.studies import papers
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.free import advise_as_it_is
@@ -100,12 +100,9 @@ def read(settings: Settings, learners: list[str]) -> tuple[Form, pd.DataFrame, p
             sweep.group_specs(grid | {"epsilon": [settings.epsilon], "seed": [settings.seed]})
         )
         runs = core.find_runs([grid])
-    forms = [record for _, record in runs.values()]
-    jobs.sweeps(
-        grid, forms=forms, title=f"Train {len(learners)} learners at {len(grid['epsilon'])} budgets"
-    )
+    jobs.sweeps(grid, title=f"Train {len(learners)} learners at {len(grid['epsilon'])} budgets")
     key = fingerprint(*(f"{key}{record is None}" for key, (_, record) in runs.items()))
-    return grid, *_comparison(key, [form for form in forms if form is not None]), key
+    return grid, *_comparison(key, [form for _, form in runs.values() if form is not None]), key
 
 
 @memory.cache(max_entries=16, is_free=True)
@@ -134,9 +131,8 @@ def draw(settings: Settings) -> None:
         return
     at_budget = lines[lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
     titles = {name: method.title for name, method in pc.METHODS.items()}
-    again = command(
-        settings, core.public_axis(settings), grid["epsilon"], "--methods", ",".join(grid["method"])
-    )
+    methods = ",".join(grid["method"])
+    again = command(settings, core.public_axis(settings), grid["epsilon"], methods=methods)
     if not at_budget.empty:
         if sentence := compare.verdict(runs):
             st.markdown(f"**{sentence}**")
@@ -206,25 +202,18 @@ def _advice(fingerprint_: str, _settings: Settings) -> Advice:
     return advise_as_it_is(core.split(_settings), budget, seed=_settings.seed)
 
 
-def command(settings: Settings, public: Values, epsilons: Sequence[float], *more: str) -> str:
-    """The shell command that repeats a comparison at these budgets; `more`: its own words."""
-    arguments = [
-        "python",
-        "-m",
-        "pillar_core",
+def command(settings: Settings, public: Form, epsilons: Sequence[float], **more: Json) -> str:
+    """The shell command that repeats a comparison at these budgets; `more`: its own options."""
+    return repeated.command(
         "compare",
-        *more,
-        *exports.data_words(settings, public),
-    ]
-    arguments += [
-        "--epsilon",
-        ",".join(f"{epsilon:g}" for epsilon in epsilons),
-        "--delta",
-        f"{settings.delta:g}",
-    ]
-    arguments += ["--relation", settings.relation, "--accountant", settings.accountant]
-    return shlex.join(
-        [*arguments, "--seeds", str(settings.seeds), "--first-seed", str(settings.seed)]
+        **more,
+        **exports.data_options(settings, public),
+        epsilon=",".join(f"{epsilon:g}" for epsilon in epsilons),
+        delta=settings.delta,
+        relation=settings.relation,
+        accountant=settings.accountant,
+        seeds=settings.seeds,
+        first_seed=settings.seed,
     )
 
 
@@ -383,8 +372,8 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
     figure = plots.effect(
         known, title=view.title, y_title=view.y_title, percent=view.is_share, **shared
     )
-    more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
-    again = command(settings, setup.public, setup.epsilons, *more)
+    more = {"view": view.name, "other": setup.other}
+    again = command(settings, setup.public, setup.epsilons, **more)
     sets = [setup.other or ""]
     info = FigureInfo(
         f"compare_{view.name}", settings, seeds=seeds_of(known), command=again, sets=sets
