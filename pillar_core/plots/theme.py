@@ -243,38 +243,31 @@ def narrow_copy(figure: go.Figure) -> go.Figure:
     heading["subtitle"] = {"text": "<br>".join(lines), "font_size": 12}
     taken = 20 * len(title) + 15 * len(lines)
     margin = {"t": 64 + taken, "l": 4, "r": min(layout.get("margin", {}).get("r", 16), 90)}
+    below_buttons = {"x": 0, "len": 1, "pad": {"t": 74}}
     narrow = go.Figure(figure).update_layout(
-        title=heading, margin=margin, height=layout["height"] + taken - 30
+        title=heading,
+        margin=margin,
+        height=layout["height"] + taken - 30,
+        legend_font_size=11,
+        dragmode=False,
+        sliders=[below_buttons for _ in figure.layout.sliders],
     )
-    narrow.update_layout(legend_font_size=11, dragmode=False)
     narrow.layout.annotations = notes
-    narrow.update_layout(
-        sliders=[{"x": 0, "len": 1, "pad": {"t": 74}} for _ in narrow.layout.sliders]
-    )  # below the buttons
     for axis in (*narrow.select_xaxes(), *narrow.select_yaxes()):
         words = "<br>".join(textwrap.wrap(axis.title.text or "", 38))
         axis.update(title={"text": words, "font_size": 12}, tickfont_size=11)
     for axis in narrow.select_xaxes():
         if axis.type == "log" and axis.tickvals is not None:
             ticks = log_ticks(list(axis.tickvals), most=4)
-            texts = axis.ticktext and [
-                text
-                for value, text in zip(axis.tickvals, axis.ticktext, strict=True)
-                if value in ticks
-            ]
-            axis.update(tickvals=ticks, ticktext=texts, tickangle=0)
-            if (
-                axis.range is None
-            ):  # a label beside the last point would widen it, and is not drawn beyond it
-                ends = [
-                    note.x
-                    for note in narrow.layout.annotations
-                    if note.xshift and note.xref in (None, "x")
-                ]
-                axis.range = [
-                    math.log10(min(ticks)) - 0.05,
-                    max([math.log10(max(ticks)), *ends]) + 0.05,
-                ]
+            texts = dict(zip(axis.tickvals, axis.ticktext or (), strict=False))
+            axis.update(tickvals=ticks, tickangle=0)
+            axis.ticktext = axis.ticktext and [*map(texts.get, ticks)]
+            if axis.range is None:
+                # a label beside the last point would widen it, and is not drawn beyond it
+                notes = [note for note in narrow.layout.annotations if note.xshift]
+                ends = [note.x for note in notes if note.xref in (None, "x")]
+                last = max([math.log10(max(ticks)), *ends])
+                axis.range = [math.log10(min(ticks)) - 0.05, last + 0.05]
     return narrow
 
 
@@ -336,18 +329,19 @@ def spread(positions: Sequence[float], *, sizes: Sequence[float]) -> list[float]
     apart: places for labels."""
     order = np.argsort(positions, kind="stable")
     ordered = np.asarray(sizes)[order]
-    apart = np.cumsum([0.0, *(ordered[1:] + ordered[:-1]) / 2])
-    blocks: list[
-        list[float]
-        # neighbours that meet move as one, to their mean: importing SciPy's isotonic_regression
-        # takes longer
-    ] = []
-    for wanted in np.asarray(positions)[order] - apart[: len(order)]:
-        blocks.append([wanted])
-        while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
-            blocks[-2:] = [blocks[-2] + blocks[-1]]
-    moved = np.empty(len(order))
-    moved[order] = [np.mean(block) for block in blocks for _ in block] + apart[: len(order)]
+    apart = np.cumsum([0.0, *(ordered[1:] + ordered[:-1]) / 2])[: len(order)]
+    wanted = np.asarray(positions)[order] - apart
+    count = len(wanted)
+    # neighbours that meet move as one, to their mean: the isotonic regression, whose import from
+    # SciPy takes longer
+    moved = np.empty(count)
+    moved[order] = apart + [
+        max(
+            min(wanted[start : end + 1].mean() for end in range(at, count))
+            for start in range(at + 1)
+        )
+        for at in range(count)
+    ]
     return list(moved)
 
 
@@ -369,10 +363,9 @@ def seeds_phrase(counts: Iterable[int]) -> str:
 
 
 def _between(anchors: Sequence[str], place: float) -> str:
-    position = min(max(place, 0.0), 1.0) * (len(anchors) - 1)
-    index = min(int(position), len(anchors) - 2)
-    pairs = zip(_rgb(anchors[index]), _rgb(anchors[index + 1]), strict=True)
-    return "#" + "".join(f"{round(a + (b - a) * (position - index)):02x}" for a, b in pairs)
+    channels = zip(*map(_rgb, anchors), strict=True)
+    places = np.linspace(0, 1, len(anchors))
+    return "#" + "".join(f"{round(np.interp(place, places, levels)):02x}" for levels in channels)
 
 
 def _rgb(colour: str) -> tuple[int, int, int]:

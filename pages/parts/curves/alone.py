@@ -1,6 +1,8 @@
 """Curves and Learners of private rows that are not on this machine: what the cache's records of
 them can feed, and the ways to the rest."""
 
+import dataclasses
+
 import pandas as pd
 import streamlit as st
 
@@ -10,11 +12,12 @@ from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import Settings
 from pages.parts.curves import figures, result
+from pages.parts.learners import comparison
 from pillar_core import metrics, plots, store
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.runs.tables import record_of
 from pillar_core.studies.compare import learners
-from pillar_core.types import PublicFacts, RunRecord
+from pillar_core.types import Form, PublicFacts, RunRecord
 
 _ABSENT = "The rows are not on this machine, and its records alone cannot feed this view."
 
@@ -31,29 +34,14 @@ def draw_curves(settings: Settings, runs: pd.DataFrame) -> None:
     _summary(record, here, settings)
     view = figures.choice(settings)
     info = FigureInfo(f"recorded_{view}", settings, badges.DIAGNOSTIC, is_synthetic=False)
-    k = record.settings.get("k")
-    mean = float(here["accuracy"].mean())
+    k = int(record.settings.get("k") or 0)
+    taking: Form = {"takes": ["k", "epsilon"], "method": settings.method}
     if view == "k" and k:
-        star = plots.Here(int(k), settings.epsilon, mean)
-        draw_figure(
-            plots.accuracy_against_k,
-            runs,
-            info,
-            takes=["k", "epsilon"],
-            method=settings.method,
-            present=star,
-        )
+        star = plots.Here(k, settings.epsilon, float(here["accuracy"].mean()))
+        draw_figure(plots.accuracy_against_k, runs, info, present=star, **taking)
     elif view == "plane" and k:
-        star_cell = (int(k), settings.epsilon)
-        takes = ["k", "epsilon"]
-        draw_figure(
-            plots.accuracy_heatmap,
-            own,
-            info,
-            takes=takes,
-            method=settings.method,
-            present=star_cell,
-        )
+        cell = (k, settings.epsilon)
+        draw_figure(plots.accuracy_heatmap, own, info, present=cell, **taking)
     elif view == "epsilon" or view in figures.NEEDS_CURVES:
         same = own if settings.k == codec.RULE else own[own["k"] == settings.k]
         lines = over_seeds(same, by=["epsilon"], value="accuracy")
@@ -77,15 +65,10 @@ def draw_learners(settings: Settings, runs: pd.DataFrame) -> None:
     )
     runs = runs[runs["k"].isna() | (runs["k"] == ks)]
     lines = learners.summary(runs.assign(error_message=None))
-    at_budget = runs[
-        (runs["epsilon"] == settings.epsilon)
-        | ~runs["method"].map(lambda name: pc.METHODS[name].is_private).astype(bool)
-    ]
-    titles = {name: method.title for name, method in pc.METHODS.items()}
-    title = f"Learners at {plots.epsilon_label(settings.epsilon)}"
+    runs = comparison.at_budget(runs, settings)
     info = FigureInfo("recorded_learners", settings, badges.DIAGNOSTIC, is_synthetic=False)
-    draw_figure(plots.comparison, at_budget, info, titles=titles, title=title)
-    info = FigureInfo("recorded_budgets", settings, badges.DIAGNOSTIC, is_synthetic=False)
+    comparison.draw_bars(runs, info)
+    info = dataclasses.replace(info, name="recorded_budgets")
     draw_figure(plots.error_against_epsilon, lines, info, takes=["epsilon", "method"])
     st.caption("Advice, other views and missing runs read the rows: bring them for these.")
 

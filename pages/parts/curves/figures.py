@@ -38,9 +38,7 @@ from pillar_core.types import RunRecord
 
 NEEDS_CURVES = ("k", "plane")
 """The views that are drawn from the grid of runs."""
-_reasons = core.of_run(
-    one_training.reasons, max_entries=8, show_spinner="Reading the run's own figures …"
-)
+_reasons = core.of_run(one_training.reasons, show_spinner="Reading the run's own figures …")
 _DRAWN = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0, 3.0, 5.0, 8.0)
 
 
@@ -199,20 +197,25 @@ def choice(settings: Settings) -> str:
 
 def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> None:
     """Draws one view."""
-    of_curves = {"k": _over_k, "plane": _plane}
-    of_record = {
-        "epsilon": _budgets,
-        "costs": panels.cost_panel,
-        "classes": panels.class_panel,
-        "odds": draw_odds,
-        "why": draw_why,
-    }
-    if view in of_curves:
-        of_curves[view](curves, record, settings)
-    elif view in of_record:
-        of_record[view](record, settings)
-    else:
-        {"noise": panels.noise_panel, "rows": panels.row_panel}[view](settings)
+    match view:
+        case "k":
+            _over_k(curves, record, settings)
+        case "plane":
+            _plane(curves, record, settings)
+        case "epsilon":
+            _budgets(record, settings)
+        case "costs":
+            panels.cost_panel(record, settings)
+        case "classes":
+            panels.class_panel(record, settings)
+        case "odds":
+            draw_odds(record, settings)
+        case "why":
+            draw_why(record, settings)
+        case "noise":
+            panels.noise_panel(settings)
+        case "rows":
+            panels.row_panel(settings)
 
 
 def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
@@ -222,26 +225,16 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
             icon=":material/show_chart:",
         )
         return
-    star = None
+    star, trail = None, history.table(settings)
+    ks, accuracies = [*trail["k"]], [*trail["accuracy"]]
     if record.accuracy is not None and record.settings.get("k"):
         star = plots.Here(int(record.settings["k"]), settings.epsilon, record.accuracy)
+        ks, accuracies = [star.k, *ks], [star.accuracy, *accuracies]
     pinned = _pinned_curves(settings)
-    trail = history.table(settings)
-    ks = (
-        curves.table.loc[curves.table["method"] == method_of(settings), "k"].tolist()
-        or curves.grids[0]["k"]
-    )
-    reach = max(
-        (
-            k
-            for k in [*([] if star is None else [star.k]), *trail["k"]]
-            if not min(ks) <= k <= max(ks)
-        ),
-        default=0,
-    )
-    heights = _outside(
-        [*([] if star is None else [star.accuracy]), *trail["accuracy"]], curves.table["accuracy"]
-    )
+    own = curves.table.loc[curves.table["method"] == method_of(settings), "k"].tolist()
+    span = own or curves.grids[0]["k"]
+    reach = max((k for k in ks if not min(span) <= k <= max(span)), default=0)
+    heights = _outside(accuracies, curves.table["accuracy"])
     drawn_from = (
         curves.key,
         theme.mode(),
@@ -297,7 +290,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         )
 
 
-@memory.cache(max_entries=64, is_free=True)
+@memory.cache(is_free=True)
 def _curves_figure(
     key_: str,
     _curves: Curves,
@@ -413,20 +406,15 @@ def draw_why(record: RunRecord, settings: Settings) -> None:
 def _settings_table(record: RunRecord) -> pd.DataFrame:
     """The run's solved settings in words."""
     declared = params_of(pc.METHODS[record.method].settings)
-    said = {
-        name: (
-            declared[name].none_means
-            if value is None
-            else f"{value:.6g}"
-            if isinstance(value, float)
-            else str(value)
-        )
+    chosen = {
+        name: declared[name].none_means if value is None else value
         for name, value in record.settings.items()
     }
-    return pd.DataFrame(
-        [(name, value, declared[name].help) for name, value in said.items()],
-        columns=["setting", "value", "meaning"],
-    )
+    lines = [
+        (name, f"{value:.6g}" if isinstance(value, float) else str(value), declared[name].help)
+        for name, value in chosen.items()
+    ]
+    return pd.DataFrame(lines, columns=["setting", "value", "meaning"])
 
 
 def _pinned_curves(settings: Settings) -> pd.DataFrame:
@@ -435,17 +423,12 @@ def _pinned_curves(settings: Settings) -> pd.DataFrame:
     pins = codec.pins(settings)
     tables = [pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy", "pin"])]
     for letter, run in result.pinned_runs(settings).items():
-        pinned = pins[letter]
-        if run.accuracy is None or not run.settings.get("k"):
-            continue
-        table = read(pinned).table
-        rows = table[(table["method"] == pinned.method) & (table["epsilon"] == pinned.epsilon)]
-        single = {
-            "method": pinned.method,
-            "k": run.settings["k"],
-            "epsilon": pinned.epsilon,
-            "seed": pinned.seed,
-            "accuracy": run.accuracy,
-        }
-        tables.append((rows if len(rows) else pd.DataFrame([single])).assign(pin=letter))
+        pinned, k = pins[letter], run.settings.get("k")
+        if run.accuracy is not None and k:
+            table = read(pinned).table
+            rows = table[(table["method"] == pinned.method) & (table["epsilon"] == pinned.epsilon)]
+            if rows.empty:
+                values = (pinned.method, k, pinned.epsilon, pinned.seed, run.accuracy)
+                rows = pd.DataFrame([values], columns=tables[0].columns[:-1])
+            tables.append(rows.assign(pin=letter))
     return pd.concat(tables[1:] or tables)

@@ -167,7 +167,7 @@ def take_along(settings: Settings) -> None:
     )
 
 
-@memory.cache(max_entries=16, is_free=True)
+@memory.cache(is_free=True)
 def _curves(fingerprint_: str, _runs: dict[str, Form | None], _grids: tuple[Form, ...]) -> Curves:
     records = [record for record in _runs.values() if record is not None]
     trained = [record for record in records if record.get("error") is None]

@@ -4,7 +4,7 @@ have been; what each part costs in accuracy; and one training, step by step."""
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -43,9 +43,7 @@ _SEEDS = 5
 _models = core.of_run(
     one_training.possible_models, max_entries=2, show_spinner="Drawing possible models …"
 )
-_steps = core.of_run(
-    one_training.training_steps, max_entries=8, show_spinner="Training once more, step by step …"
-)
+_steps = core.of_run(one_training.training_steps, show_spinner="Training once more, step by step …")
 
 
 def class_panel(record: RunRecord, settings: Settings) -> None:
@@ -74,11 +72,7 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
             "One run. Intervals over test rows, by class; none is known for the AUC of more than"
             " two classes."
         )
-    recalls = _recalls(record, settings)
-    recalls["class"], recalls["rows"] = (
-        recalls["class"].map(dict(enumerate(names))),
-        recalls["class"].map(dict(enumerate(rows))),
-    )
+    recalls = _recalls(record, settings, names, rows)
     seeds = int(recalls.loc[recalls["model"] == "private", "seed"].nunique())
     draw_figure(plots.per_class, recalls, FigureInfo("recall_by_class", settings, seeds=seeds))
     title = "Train the other seeds, and the models without noise and without privacy"
@@ -88,26 +82,22 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
     if misread.open:
         with misread, failures.show_refusal("The run could not be trained again."):
             tested, labels, read = answers(settings)
-            texts = core.raw(settings).texts[-len(tested) :]
-            pairs = pd.DataFrame(
-                {
-                    "class": [names[label] for label in labels],
-                    "taken for": [names[label] for label in read],
-                }
-            )
+            pairs = pd.DataFrame({"class": labels, "taken for": read}).map(names.__getitem__)
             counts = pairs.value_counts(sort=False).rename("rows").reset_index()
             draw_figure(plots.confusion, counts, FigureInfo("confusion", settings), classes=names)
             wrong = pairs[pairs["class"] != pairs["taken for"]]
+            first = wrong.head(_MOST)
             st.markdown(
                 f"**{len(wrong):,} of {len(pairs):,} test rows are misread**"
                 + ("; the first:" if len(wrong) > _MOST else "")
             )
             badges.show(Provenance.NON_PRIVATE)
-            words = [
-                f"{name} taken for {guess}"
-                for name, guess in wrong.head(_MOST).itertuples(index=False)
-            ]
-            show_rows(tested, list(wrong.index[:_MOST]), words, texts)
+            words = [*map("{} taken for {}".format, first["class"], first["taken for"])]
+            _show_tested(tested, list(first.index), words, settings)
+
+
+def _show_tested(tested: Array, rows: list[int], words: list[str], settings: Settings) -> None:
+    show_rows(tested, rows, words, core.raw(settings).texts[-len(tested) :])
 
 
 def _grids(record: RunRecord, settings: Settings) -> dict[str, Form]:
@@ -132,22 +122,22 @@ def _grids(record: RunRecord, settings: Settings) -> dict[str, Form]:
     return grids
 
 
-def _recalls(record: RunRecord, settings: Settings) -> pd.DataFrame:
-    """Columns model, seed, class (its number) and recall of the runs in the cache."""
-    rows: list[tuple[tuple[str, int | None], list[float | None]]] = [
-        (("private", settings.seed), record.metrics["per_class"])
-    ]
+def _recalls(
+    record: RunRecord, settings: Settings, names: Sequence[str], rows: Sequence[int]
+) -> pd.DataFrame:
+    """Columns model, seed, class, rows (of the test set) and recall of the runs in the cache."""
+    runs = {("private", settings.seed): record.metrics["per_class"]}
     for model, grid in _grids(record, settings).items():
         for spec, stored in core.find_runs((grid,)).values():
-            if stored is not None and (model, spec.seed) != rows[0][0]:
-                rows.append(((model, spec.seed), stored.get("metrics", {}).get("per_class") or []))
+            if stored is not None:
+                runs.setdefault((model, spec.seed), stored["metrics"].get("per_class", ()))
     table = [
-        (*run, place, recall)
-        for run, recalls in rows
-        for place, recall in enumerate(recalls)
+        (*run, name, count, recall)
+        for run, recalls in runs.items()
+        for name, count, recall in zip(names, rows, recalls, strict=False)
         if recall is not None
     ]
-    return pd.DataFrame(table, columns=["model", "seed", "class", "recall"])
+    return pd.DataFrame(table, columns=["model", "seed", "class", "rows", "recall"])
 
 
 @memory.cache(
@@ -191,13 +181,12 @@ def row_panel(settings: Settings) -> None:
             " These rows are for your eyes."
         )
         listed = changed[:_MOST].tolist()
-        texts = core.raw(settings).texts[-len(tested) :]
         if listed:
             words = [
                 f"{names[labels[row]]}: read as {names[before[row]]} at A, {names[now[row]]} now"
                 for row in listed
             ]
-            show_rows(tested, listed, words, texts)
+            _show_tested(tested, listed, words, settings)
     _one_row(listed or list(range(min(_MOST, len(now)))), tested, labels, settings)
 
 
@@ -297,7 +286,7 @@ def cost_panel(record: RunRecord, settings: Settings) -> None:
     }
     grids = {part: {**shared, **axes} for part, axes in stages(record).items()}
     runs = _runs(grids)
-    if core.ships(settings) and any(None in forms[:1] for forms in runs.values()):
+    if core.ships(settings) and any(forms[0] is None for forms in runs.values()):
         jobs.train_first(
             group
             for grid in reversed(grids.values())
@@ -311,34 +300,25 @@ def cost_panel(record: RunRecord, settings: Settings) -> None:
     if errors:
         st.info(plain.text(f"A part could not be left out: {errors[0]}"), icon=":material/block:")
         return
-    ends = [
-        place for place, forms in enumerate(runs.values()) if forms[0] is not None
-    ]  # a part without a run is counted with the next
-    seeds = [
-        forms
-        for forms in zip(*(list(runs.values())[end] for end in ends), strict=True)
-        if None not in forms
-    ]
-    if len(runs) - 1 not in ends:
+    # no learner's threshold is in the AUC
+    metric = "accuracy" if core.metric(settings) == "accuracy" else "auc"
+    measured = pd.DataFrame(runs).map(lambda form: form and form["metrics"][metric])
+    if runs[list(runs)[-1]][0] is None:
         return
-    metric = (
-        "accuracy" if core.metric(settings) == "accuracy" else "auc"
-    )  # no learner's threshold is in it
-    parts = [
-        list(runs)[first : end + 1]
-        for first, end in zip([0, *(end + 1 for end in ends)], ends, strict=False)
-    ]
-    table = accuracy_costs(
-        {
-            part[-1]: [forms[place]["metrics"][metric] for forms in seeds]
-            for place, part in enumerate(parts)
-        }
-    )
-    table.insert(1, "title", [", ".join(map(TITLES.__getitem__, part)) for part in parts])
+    # a part without a run is counted with the next
+    known = measured.loc[:, measured.iloc[0].notna()].dropna()
+    titles, together = [], []
+    for part in runs:
+        together.append(TITLES[part])
+        if part in known:
+            titles.append(", ".join(together))
+            together = []
+    table = accuracy_costs(known.to_dict("list"))
+    table.insert(1, "title", titles)
     draw_figure(
         part_costs,
         table,
-        FigureInfo("part_costs", settings, seeds=len(seeds)),
+        FigureInfo("part_costs", settings, seeds=len(known)),
         measure=metric.replace("auc", "AUC"),
     )
     st.caption(

@@ -314,12 +314,12 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     )
 
 
-@memory.cache(max_entries=64, is_free=True)
+@memory.cache(is_free=True)
 def _figure(place: int, position: str | float, mode: plots.Mode) -> Figure:
     return step_of(place).draw(_table(place), position)
 
 
-@memory.cache(max_entries=sum(len(lesson.steps) for lesson in LESSONS))
+@memory.cache()
 def _table(place: int) -> pd.DataFrame:
     return step_of(place).table()
 

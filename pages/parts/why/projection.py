@@ -155,7 +155,6 @@ def _preview(separation: Separation) -> geo.Separators:
 
 
 @memory.cache(
-    max_entries=32,
     show_spinner="Separating two classes …",
     by=lambda separation, pair: (separation.key, pair),
 )
@@ -164,7 +163,6 @@ def _separator(separation: Separation, pair: geo.Pair) -> geo.Separators:
 
 
 @memory.cache(
-    max_entries=32,
     show_spinner="Predicting …",
     by=lambda settings, epsilons: (core.split_key(settings), epsilons, settings.delta),
 )
