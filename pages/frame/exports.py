@@ -5,6 +5,7 @@ holds those as text until its tab is closed.
 
 import contextlib
 import dataclasses
+import functools
 import html
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +31,7 @@ from pillar_core.types import Form
 
 _PIN_COLUMNS = ("data", "public", "method", "k", "epsilon", "seed")
 """What a table of pins says of each."""
-_KEY = "report."
+_KEY = "report.figures"
 _MOST, _ROWS = 12, 200
 """Figures of a report and rows of a table, at most."""
 _REPORT = Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8"))
@@ -121,23 +122,14 @@ def report_button(
         "Keeps this figure, its table and settings for a page of HTML that the sidebar then"
         f" offers; {_MOST} figures at most."
     )
-    is_full = len(_names()) >= _MOST
-    arguments = (
-        figure,
-        table,
-        name,
-        settings,
-        badges,
-        tuple(sets),
-    )
     st.button(
         label="Add to report",
         key=f"report-{name}",
         icon=":material/note_add:",
         help=hint,
         on_click=_add,
-        args=arguments,
-        disabled=is_full,
+        args=(figure, table, name, settings, badges, tuple(sets)),
+        disabled=len(_figures()) >= _MOST,
     )
 
 
@@ -161,7 +153,8 @@ def report_panel() -> None:
             help=hint,
             data=shares.charge(lambda: report_page(figures).encode()),
         )
-        st.button(label="Empty it", key="report-empty", type="tertiary", on_click=_empty)
+        empty = functools.partial(st.session_state.pop, _KEY)
+        st.button(label="Empty it", key="report-empty", type="tertiary", on_click=empty)
 
 
 def report_page(figures: Sequence[str]) -> str:
@@ -222,7 +215,7 @@ def _add(
         "statement": _statement(settings),
         "sets": list(sets),
     }
-    st.session_state[f"{_KEY}{1 + max(map(int, _names()), default=0):04}"] = json.dumps(entry)
+    st.session_state[_KEY] = json.dumps([*_figures(), json.dumps(entry)])
 
 
 def _statement(settings: Settings) -> str:
@@ -233,23 +226,13 @@ def _statement(settings: Settings) -> str:
     return ""
 
 
-def _names() -> list[str]:
-    return sorted(
-        str(key).removeprefix(_KEY) for key in st.session_state if str(key).startswith(_KEY)
-    )
-
-
-def _figures() -> tuple[str, ...]:
+def _figures() -> list[str]:
     """The figures in their order; those of a set that is not here any more are dropped."""
-    for name in _names():
-        if not all(map(uploads.is_here, uploads.names_in(st.session_state[_KEY + name]))):
-            del st.session_state[_KEY + name]
-    return tuple(st.session_state[_KEY + name] for name in _names())
-
-
-def _empty() -> None:
-    for name in _names():
-        del st.session_state[_KEY + name]
+    figures: list[str] = json.loads(st.session_state.get(_KEY, "[]"))
+    kept = [each for each in figures if all(map(uploads.is_here, uploads.names_in(each)))]
+    if len(kept) < len(figures):
+        st.session_state[_KEY] = json.dumps(kept)
+    return kept
 
 
 def _count_words(count: int) -> str:

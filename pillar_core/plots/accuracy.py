@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
 from pillar_core.numerics import place_among
@@ -24,6 +23,7 @@ from pillar_core.plots.intervals import (
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     ACCURACY_SCALE,
+    Figure,
     as_text,
     class_symbols,
     current_ink,
@@ -64,7 +64,7 @@ def accuracy_against_k(
     pinned: pd.DataFrame | None = None,
     history: pd.DataFrame | None = None,
     k_max: int | None = None,
-) -> go.Figure:
+) -> Figure:
     """Lines of mean test accuracy (percent) over k (log axis), one per ε, from runs.
 
     table, pinned: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]; pinned
@@ -102,7 +102,7 @@ def accuracy_curves(
     reach: float | None = None,
     guesses: tuple[float | None, float | None] = (None, None),
     heights: Sequence[float] = (),
-) -> go.Figure:
+) -> Figure:
     """The figure of `accuracy_against_k` without single runs; `budget` is the ε of the line without
     projection.
 
@@ -172,7 +172,7 @@ def accuracy_curves(
 
 
 def runs(
-    figure: go.Figure,
+    figure: Figure,
     *,
     present: Here | None = None,
     history: pd.DataFrame | None = None,
@@ -190,9 +190,9 @@ def runs(
     }
 
 
-def with_runs(figure: go.Figure, marked: Mapping[str, Json]) -> go.Figure:
+def with_runs(figure: Figure, marked: Mapping[str, Json]) -> Figure:
     """`measured` and its `runs` in one figure."""
-    both = go.Figure(figure).add_traces(marked["data"])
+    both = Figure(figure).add_traces(marked["data"])
     for note in marked["annotations"]:
         both.add_annotation(note)
     return both
@@ -355,7 +355,7 @@ def _trace(x: Sequence[float], y: Sequence[float], name: str, hover: str) -> mar
     return {"type": "scatter", "x": list(x), "y": list(y), "name": name, "hovertemplate": hover}
 
 
-def _note(figure: go.Figure, present: Here) -> marks.Looks:
+def _note(figure: Figure, present: Here) -> marks.Looks:
     """The star's label, beside it where it would cover words at either end of the k axis."""
     ink, (bottom, top) = current_ink(), figure.layout.yaxis.range
     drawn = [float(k) for trace in figure.data for k in (min(trace.x), max(trace.x))] or [present.k]
@@ -400,7 +400,7 @@ def accuracy_heatmap(
     *,
     method: str = "pillar",
     present: tuple[int, float] | None = None,
-) -> go.Figure:
+) -> Figure:
     """Mean test accuracy (percent) by k and ε; each cell tells its half-width, frames mark the
     ridge k*(ε).
 

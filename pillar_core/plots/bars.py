@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
 from pillar_core.errors import SettingError
@@ -15,6 +14,7 @@ from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
+    Figure,
     categorical,
     fade,
     in_order,
@@ -76,7 +76,7 @@ def comparison(
     titles: Mapping[str, str] = {},
     title: str = "Methods at one budget",
     levels: Mapping[str, float] | None = None,
-) -> go.Figure:
+) -> Figure:
     """Mean test accuracy (percent) of each method with its interval and number of seeds, best
     first, each with its own marker.
 
@@ -165,7 +165,7 @@ def expected(
     chosen: str,
     caption: str,
     level: float | None = None,
-) -> go.Figure:
+) -> Figure:
     """What is expected (percent) by name, from above in the table's order; the chosen one stands
     out.
 
@@ -200,7 +200,7 @@ def expected(
     )
 
 
-def gains(table: pd.DataFrame, *, name: str) -> go.Figure:
+def gains(table: pd.DataFrame, *, name: str) -> Figure:
     """Means with intervals in points, a row for each thing compared, around a line at 0; `name` is
     the question's.
 
@@ -242,7 +242,7 @@ def gains(table: pd.DataFrame, *, name: str) -> go.Figure:
     return figure.finish(**words, height=220 + 16 * len(rows) * len(names))
 
 
-def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str]) -> go.Figure:
+def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str]) -> Figure:
     """Every seed as a dot and each setting's mean with its 95 % interval, in percent, one line per
     setting.
 
@@ -291,7 +291,7 @@ def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str]) 
     )
 
 
-def part_costs(table: pd.DataFrame, *, measure: str = "accuracy") -> go.Figure:
+def part_costs(table: pd.DataFrame, *, measure: str = "accuracy") -> Figure:
     """A bar a part in points of a measure of test rows, each where the one before ended, with
     intervals; last what is left.
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import FEWEST
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
+    Figure,
     categorical,
     in_order,
     method_style,
@@ -22,7 +22,7 @@ from pillar_core.plots.theme import (
 REFERENCES = {"non_private": "no privacy", "only_public": "public rows alone"}
 
 
-def error_against_epsilon(lines: pd.DataFrame) -> go.Figure:
+def error_against_epsilon(lines: pd.DataFrame) -> Figure:
     """Mean test error (percent) of each learner over ε, with intervals over seeds; references as
     horizontal lines; the best is ringed.
 
@@ -65,7 +65,7 @@ def error_against_epsilon(lines: pd.DataFrame) -> go.Figure:
     )
 
 
-def mark_pins(figure: go.Figure, pins: pd.DataFrame) -> go.Figure:
+def mark_pins(figure: Figure, pins: pd.DataFrame) -> Figure:
     """A copy of the figure over ε with each pinned run's error as its letter. pins: columns pin,
     epsilon, accuracy in [0, 1]."""
     figure = Drawing(figure)
@@ -114,7 +114,7 @@ def _reference(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
     )
 
 
-def expected_by_budget(table: pd.DataFrame, *, present: float, caption: str) -> go.Figure:
+def expected_by_budget(table: pd.DataFrame, *, present: float, caption: str) -> Figure:
     """What is expected (percent) over ε, log axis, with its band; the present ε is marked on it.
 
     table: columns epsilon, mean, low and high, in [0, 1].
@@ -148,7 +148,7 @@ def budget_curve(
     band: str,
     present: tuple[float, float] | None,
     measure: str = "accuracy",
-) -> go.Figure:
+) -> Figure:
     """Test accuracy, or what `measure` says (percent), over ε, log axis. Every point's customdata
     starts with its ε.
 

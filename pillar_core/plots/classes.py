@@ -4,19 +4,18 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.numerics import wilson
 from pillar_core.plots.intervals import FEWEST, over_seeds
 from pillar_core.plots.marks import Drawing
-from pillar_core.plots.theme import as_text, epsilon_value, fade, is_dark
+from pillar_core.plots.theme import Figure, as_text, epsilon_value, fade, is_dark
 
 _MANY = 24
 _ACROSS = 5
 """Dots side by side at one answer."""
 
 
-def class_balance(table: pd.DataFrame) -> go.Figure:
+def class_balance(table: pd.DataFrame) -> Figure:
     """Rows per class and part of the split, as bars.
 
     table: columns class, part (for instance private, public, test), rows. Counts are exact, so no
@@ -57,7 +56,7 @@ def class_balance(table: pd.DataFrame) -> go.Figure:
     )
 
 
-def per_class(table: pd.DataFrame) -> go.Figure:
+def per_class(table: pd.DataFrame) -> Figure:
     """Recall of each class, worst first: seeds as dots, their mean with an interval that holds
     seeds and rows, other models as marks.
 
@@ -138,7 +137,7 @@ def per_class(table: pd.DataFrame) -> go.Figure:
     )
 
 
-def confusion(table: pd.DataFrame, *, classes: Sequence[str]) -> go.Figure:
+def confusion(table: pd.DataFrame, *, classes: Sequence[str]) -> Figure:
     """Test rows by class and by the class that a model says, coloured by the share of their class.
 
     table: columns class, taken for, rows; pairs without a row may be absent.
@@ -189,7 +188,7 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str]) -> go.Figure:
     )
 
 
-def possible_answers(table: pd.DataFrame, *, label: str = "") -> go.Figure:
+def possible_answers(table: pd.DataFrame, *, label: str = "") -> Figure:
     """Every possible model as a dot at the class that it answers, a line of dots for each ε; the
     row's own class stands out.
 

@@ -5,13 +5,13 @@ import math
 from collections.abc import Mapping
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
+    Figure,
     categorical,
     class_symbols,
     fade,
@@ -31,7 +31,7 @@ def effect(
     x_log: bool = False,
     percent: bool = True,
     wanted_seeds: int | None = None,
-) -> go.Figure:
+) -> Figure:
     """Mean of each series over `x`, with its interval.
 
     lines: one row per series and place with columns series, method, x, mean, low, high, seeds, and
@@ -147,7 +147,7 @@ def accuracy_by(
     scale: float = 100,
     limit: str = "",
     caption: str = "Real images; every point was trained just now or earlier on this machine.",
-) -> go.Figure:
+) -> Figure:
     """Mean accuracy (percent) with intervals over seeds against one column: a line over numbers,
     bars over names.
 
@@ -206,7 +206,7 @@ def accuracy_by(
     )
 
 
-def total_budget(table: pd.DataFrame, *, present: int) -> go.Figure:
+def total_budget(table: pd.DataFrame, *, present: int) -> Figure:
     """What repeated releases add up to: the plain sum of ε, and the upper bound that composition
     proves.
 

@@ -5,13 +5,12 @@ import math
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.arrays import Array
 from pillar_core.numerics import number_words
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
-from pillar_core.plots.theme import DASHES, categorical, epsilon_value, fade
+from pillar_core.plots.theme import DASHES, Figure, categorical, epsilon_value, fade
 
 _BINS = 40
 _PERCENTS = {
@@ -31,7 +30,7 @@ def membership_roc(
     members: int,
     non_members: int,
     least: float,
-) -> go.Figure:
+) -> Figure:
     """Attacks on log axes, from the false-alarm rate `least` on, with their bands and under what
     the guarantee allows.
 
@@ -97,7 +96,7 @@ def membership_roc(
     )
 
 
-def individual_losses(table: pd.DataFrame, *, stated: float, delta: float) -> go.Figure:
+def individual_losses(table: pd.DataFrame, *, stated: float, delta: float) -> Figure:
     """Histogram of rows' individual ε with the ε stated for all. table: column epsilon, one row per
     private row."""
     figure = Drawing()
@@ -157,7 +156,7 @@ def exposure(values: Array, stated: float) -> str:
     )
 
 
-def individual_by_class(table: pd.DataFrame, *, stated: float) -> go.Figure:
+def individual_by_class(table: pd.DataFrame, *, stated: float) -> Figure:
     """Each class's rows: median and the range from 5 to 95 % of individual ε. table: columns class,
     epsilon."""
     spread = table.groupby("class")["epsilon"].quantile(np.array([0.05, 0.5, 0.95])).unstack()
@@ -195,9 +194,7 @@ def individual_by_class(table: pd.DataFrame, *, stated: float) -> go.Figure:
     )
 
 
-def two_worlds(
-    table: pd.DataFrame, *, threshold: float, claimed_mu: float, title: str
-) -> go.Figure:
+def two_worlds(table: pd.DataFrame, *, threshold: float, claimed_mu: float, title: str) -> Figure:
     """Scores of trials with a canary and without, and where the claim says that the canary's world
     lies, at most.
 
@@ -247,7 +244,7 @@ def two_worlds(
     )
 
 
-def audit_power(table: pd.DataFrame, *, claimed: float, significance: float) -> go.Figure:
+def audit_power(table: pd.DataFrame, *, claimed: float, significance: float) -> Figure:
     """The chance to notice, against what the code would truly spend. table: columns trials,
     epsilon, power."""
     figure = Drawing()
@@ -276,7 +273,7 @@ def audit_power(table: pd.DataFrame, *, claimed: float, significance: float) -> 
     )
 
 
-def one_run_reach(table: pd.DataFrame, *, canaries: int) -> go.Figure:
+def one_run_reach(table: pd.DataFrame, *, canaries: int) -> Figure:
     """What a single run with canaries could certify at best. table: columns epsilon, plain, curve
     (certified ε)."""
     figure = Drawing()
@@ -316,7 +313,7 @@ def one_run_reach(table: pd.DataFrame, *, canaries: int) -> go.Figure:
     )
 
 
-def right_guesses(table: pd.DataFrame, *, published: float, title: str) -> go.Figure:
+def right_guesses(table: pd.DataFrame, *, published: float, title: str) -> Figure:
     """How often attackers are right about one row, with intervals, beside a coin. table: columns
     attacker, sees, success, low, high."""
     figure = Drawing()
@@ -360,7 +357,7 @@ def reconstruction_strip(
     *,
     candidates: int,
     present: float,
-) -> go.Figure:
+) -> Figure:
     """An image (h, w) and what is left of it (ε, h, w) at each ε of the table, side by side, each
     on its own grey scale; one is framed.
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     LOOKS,
+    Figure,
     as_text,
     categorical,
     fade,
@@ -30,7 +30,7 @@ BASES: dict[str, tuple[str, str, str]] = {
 _BINS = 48
 
 
-def xi_against_k(table: pd.DataFrame, *, k: int | None = None, subject: str = "") -> go.Figure:
+def xi_against_k(table: pd.DataFrame, *, k: int | None = None, subject: str = "") -> Figure:
     """Mean ξ_k over pairs of classes with the range over pairs as a band, one line per basis; `k`
     is marked.
 
@@ -84,7 +84,7 @@ def xi_against_k(table: pd.DataFrame, *, k: int | None = None, subject: str = ""
     )
 
 
-def margin_histogram(table: pd.DataFrame, *, k: int, d: int, classes: tuple[str, str]) -> go.Figure:
+def margin_histogram(table: pd.DataFrame, *, k: int, d: int, classes: tuple[str, str]) -> Figure:
     """Two histograms of cosine margins, one above the other: with all features, then in k
     directions; a colour for each class.
 
@@ -143,7 +143,7 @@ def margin_headline(table: pd.DataFrame, *, k: int, first: str) -> str:
     return f"Wrong side: {projected} of {len(table):,} rows with k = {k}, {whole} with all features"
 
 
-def spectrum_and_gaps(table: pd.DataFrame, *, k: int | None = None, rows: int = 0) -> go.Figure:
+def spectrum_and_gaps(table: pd.DataFrame, *, k: int | None = None, rows: int = 0) -> Figure:
     """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see
     `geometry.spectrum`."""
     panels = (
@@ -223,7 +223,7 @@ def by_direction(
     y_title: str,
     caption: str,
     y_log: bool = False,
-) -> go.Figure:
+) -> Figure:
     """Two or three columns of `labels` over the column `direction`: a line, a dotted line and
     points. Their numbers are at least 0."""
     figure = Drawing()
@@ -271,7 +271,7 @@ def map_2d(
     *,
     classes: Sequence[str] = (),
     answered_by: str = "",
-) -> go.Figure:
+) -> Figure:
     """Points in the plane, one per public row, whose number is its customdata. classes: all names,
     in the order that colours follow; answered_by: whose answers the points' classes are.
 

@@ -5,10 +5,10 @@ import itertools
 import math
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.errors import DataError, SettingError
 from pillar_core.plots.marks import Drawing
+from pillar_core.plots.theme import Figure
 
 ROWS, COLUMNS = 10, 40
 
@@ -31,7 +31,7 @@ def promise(share: float, protected: str = "one row") -> str:
     )
 
 
-def odds_dots(table: pd.DataFrame, *, protected: str = "one row") -> go.Figure:
+def odds_dots(table: pd.DataFrame, *, protected: str = "one row") -> Figure:
     """An array of 400 guesses: right by luck, right because of the training, wrong.
 
     table: one row with column advantage in [0, 1], the largest membership advantage that the

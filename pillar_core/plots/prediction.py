@@ -5,13 +5,13 @@ import math
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.numerics import signed
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import best, over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
+    Figure,
     current_mode,
     epsilon_colour,
     epsilon_label,
@@ -30,7 +30,7 @@ def projection_gains(
     *,
     spearman: float,
     present: float | None = None,
-) -> go.Figure:
+) -> Figure:
     """Points that projecting gained on each set and budget, against the noise over the rows of a
     class; `here` is the present ratio.
 
@@ -107,7 +107,7 @@ def predicted_accuracy(
     measured: pd.DataFrame | None = None,
     *,
     k: int | None = None,
-) -> go.Figure:
+) -> Figure:
     """Where 100 % goes at one ε: an area lost to the projection, one lost to the noise, the rest
     predicted right.
 
@@ -205,9 +205,7 @@ def predicted_accuracy(
     )
 
 
-def best_k_against_epsilon(
-    predicted: pd.DataFrame, measured: pd.DataFrame | None = None
-) -> go.Figure:
+def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | None = None) -> Figure:
     """The best k of each ε, predicted as a line and measured as points, with all k within one point
     of accuracy.
 

@@ -4,18 +4,17 @@ the ROC of a private test."""
 import math
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.numerics import number_words
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.odds import promise
-from pillar_core.plots.theme import DASHES, categorical, fade
+from pillar_core.plots.theme import DASHES, Figure, categorical, fade
 
 _PLACES = (0, 1, 2, 5, 4, 3, 6)
 
 
-def epsilon_against_steps(table: pd.DataFrame, *, delta: float, present: int) -> go.Figure:
+def epsilon_against_steps(table: pd.DataFrame, *, delta: float, present: int) -> Figure:
     """One line per accountant over the number of steps. table: columns accountant, steps, epsilon,
     is_bound."""
     figure = Drawing()
@@ -64,7 +63,7 @@ def epsilon_against_steps(table: pd.DataFrame, *, delta: float, present: int) ->
     )
 
 
-def epsilon_against_delta(table: pd.DataFrame, *, delta: float) -> go.Figure:
+def epsilon_against_delta(table: pd.DataFrame, *, delta: float) -> Figure:
     """The privacy profile. table: columns epsilon, delta: at each pair the run is (ε, δ)-DP."""
     figure = Drawing()
     colour = categorical(1)[0]
@@ -93,7 +92,7 @@ def epsilon_against_delta(table: pd.DataFrame, *, delta: float) -> go.Figure:
     )
 
 
-def trade_off_curve(table: pd.DataFrame, *, advantage: float, best: float) -> go.Figure:
+def trade_off_curve(table: pd.DataFrame, *, advantage: float, best: float) -> Figure:
     """What the best attacker trades. table: columns false_positive_rate, true_positive_rate; best:
     where the gap is widest."""
     figure = Drawing()
@@ -133,7 +132,7 @@ def trade_off_curve(table: pd.DataFrame, *, advantage: float, best: float) -> go
     )
 
 
-def noise_against_epsilon(table: pd.DataFrame, *, present: tuple[float, float]) -> go.Figure:
+def noise_against_epsilon(table: pd.DataFrame, *, present: tuple[float, float]) -> Figure:
     """Noise for every budget, with the present one marked. table: columns epsilon,
     noise_multiplier."""
     figure = Drawing()
@@ -174,7 +173,7 @@ def noise_against_epsilon(table: pd.DataFrame, *, present: tuple[float, float]) 
     )
 
 
-def bars_of_epsilon(table: pd.DataFrame, *, title: str, caption: str) -> go.Figure:
+def bars_of_epsilon(table: pd.DataFrame, *, title: str, caption: str) -> Figure:
     """Horizontal bars of ε. table: columns label, epsilon, is_bound (hatched where it is none); the
     first row is the reference."""
     figure = Drawing()
@@ -202,7 +201,7 @@ def bars_of_epsilon(table: pd.DataFrame, *, title: str, caption: str) -> go.Figu
     )
 
 
-def private_roc(table: pd.DataFrame) -> go.Figure:
+def private_roc(table: pd.DataFrame) -> Figure:
     """The noisy ROC in its band. table: as `studies.private_test.roc` gives it, from (1, 1) to (0,
     0)."""
     figure = Drawing()

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.numerics import round_up
 from pillar_core.plots import marks
@@ -14,6 +13,7 @@ from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     ACCURACY_SCALE,
+    Figure,
     epsilon_colour,
     epsilon_label,
     fade,
@@ -60,7 +60,7 @@ def ranking(
     random_subspaces: float | None = None,
     noise_images: str = "",
     yardstick: str = "",
-) -> go.Figure:
+) -> Figure:
     """One score's candidates, best on top: value, interval, and the values that tell nothing
     (dotted lines).
 
@@ -150,7 +150,7 @@ def ranking(
     )
 
 
-def angles(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
+def angles(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> Figure:
     """Principal angles with the private directions, one line a set. table: columns public, index,
     degrees."""
     figure = lines_of_sets(
@@ -183,7 +183,7 @@ def gradient_spectra(
     *,
     titles: Mapping[str, str] = {},
     k: int | None = None,
-) -> go.Figure:
+) -> Figure:
     """Singular values of the gradients as shares of the largest, logarithmic. table: columns set,
     index, value."""
     words = "direction %{x}: %{y:.3g} of the largest"
@@ -212,7 +212,7 @@ def gradient_spectra(
     )
 
 
-def distance_map(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
+def distance_map(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> Figure:
     """All pairs of sets as a heatmap, similar sets side by side. table: columns first, second,
     value in [0, 1]."""
     from scipy.cluster.hierarchy import leaves_list, linkage
@@ -263,7 +263,7 @@ def score_against_accuracy(
     titles: Mapping[str, str] = {},
     baseline: float | None = None,
     learner: str = "",
-) -> go.Figure:
+) -> Figure:
     """Measured accuracy (percent), or what `accuracy.attrs` says under measure, against one score,
     a point a public set; `agreement`: its row with spearman, p_value, sets; baseline: the mean
     without public data; learner: what was trained, for people."""
@@ -314,7 +314,7 @@ def score_against_accuracy(
     )
 
 
-def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
+def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> Figure:
     """Accuracy against the number of public rows, near and foreign ones, each ε in its colour, with
     theory's n·ε as dashes.
 
@@ -449,7 +449,7 @@ def order_over_training(
     *,
     titles: Mapping[str, str] = {},
     order_kept: float | None = None,
-) -> go.Figure:
+) -> Figure:
     """Distances while a model is trained on the private rows. table: columns public, step, value,
     accuracy; order_kept: share of pairs of sets that stay in order."""
     figure = _by_step(table, "value", titles)
@@ -475,7 +475,7 @@ def order_over_training(
     )
 
 
-def captured_gradients(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
+def captured_gradients(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> Figure:
     """Relative reconstruction error of the private gradient at each step of AdaMix. table: columns
     public, step, error."""
     figure = _by_step(table, "error", titles)
@@ -499,7 +499,7 @@ def captured_gradients(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -
     )
 
 
-def reconstruction_bound(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
+def reconstruction_bound(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> Figure:
     """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the
     largest singular value."""
     rows = table.sort_values("error")

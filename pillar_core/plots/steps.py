@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from pillar_core.arrays import Array
 from pillar_core.plots.marks import Drawing
-from pillar_core.plots.theme import categorical, fade, told_apart
+from pillar_core.plots.theme import Figure, categorical, fade, told_apart
 
 _GRID, _REACH, _CIRCLE = 64, 0.85, 40
 _FASTEST, _SLOWEST, _WHOLE = 100, 700, 4000
@@ -26,7 +26,7 @@ def training_in_steps(
     noise: float,
     pushed: str,
     classes: Sequence[str],
-) -> go.Figure:
+) -> Figure:
     """Frames, one a step, with buttons to play and a slider.
 
     points: columns x, y, class. heads: (T, C, 2) weights after each step. pushes: one row a step,

@@ -223,7 +223,7 @@ def template(mode: Mode) -> go.layout.Template:
     return go.layout.Template(layout=layout, data={"bar": bars})
 
 
-def narrow_copy(figure: go.Figure) -> go.Figure:
+def narrow_copy(figure: Figure) -> Figure:
     """A copy of a finished figure for a window of about 390 pixels: words in more lines, smaller
     marks, no hints in italics, and no dragging, so that a finger scrolls the page."""
     layout = figure.to_dict()["layout"]
@@ -244,7 +244,7 @@ def narrow_copy(figure: go.Figure) -> go.Figure:
     taken = 20 * len(title) + 15 * len(lines)
     margin = {"t": 64 + taken, "l": 4, "r": min(layout.get("margin", {}).get("r", 16), 90)}
     below_buttons = {"x": 0, "len": 1, "pad": {"t": 74}}
-    narrow = go.Figure(figure).update_layout(
+    narrow = Figure(figure).update_layout(
         title=heading,
         margin=margin,
         height=layout["height"] + taken - 30,
@@ -283,10 +283,10 @@ def as_text(words: str) -> str:
     return _FOREIGN.sub("&lt;", words)
 
 
-def inert(figure: go.Figure) -> go.Figure:
+def inert(figure: Figure) -> Figure:
     """The figure, in which only our own tags are read as such: what names hold is text."""
     described = figure.to_dict()
-    return go.Figure(_inert(described)) if any(map(_FOREIGN.search, _texts(described))) else figure
+    return Figure(_inert(described)) if any(map(_FOREIGN.search, _texts(described))) else figure
 
 
 def _texts(value: Json) -> Iterator[str]:

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core import checks
 from pillar_core.arrays import Array
@@ -15,6 +14,7 @@ from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     LOOKS,
+    Figure,
     categorical,
     class_symbols,
     epsilon_colour,
@@ -28,7 +28,7 @@ _SIDES: dict[str, list[str]] = LOOKS["projections"]
 _AXES: dict[str, str] = LOOKS["axes"]
 
 
-def rates(table: pd.DataFrame, *, present: float | None = None) -> go.Figure:
+def rates(table: pd.DataFrame, *, present: float | None = None) -> Figure:
     """Private rows that each approach needs along one input, on log axes. table: columns axis, x,
     method, form, rows."""
     figure = Drawing()
@@ -73,7 +73,7 @@ def mixture_errors(
     curve: pd.DataFrame | None = None,
     *,
     floor: float | None = None,
-) -> go.Figure:
+) -> Figure:
     """Error against private rows, predicted as lines and measured as points with intervals, with
     and without projection.
 
@@ -130,14 +130,14 @@ def mixture_errors(
         ),
         alt=f"Error against private rows, with and without projection. {'; '.join(summary)}.",
         height=470,
-        y={"title_text": "error on new rows, %", "rangemode": "tozero", "range": [-4, 60]},
+        y={"title_text": "error on new rows, %", "range": [-4, 60]},
         margin_r=150,
         showlegend=False,
         x=marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=","),
     )
 
 
-def rows_against_dimension(table: pd.DataFrame, *, present: int | None = None) -> go.Figure:
+def rows_against_dimension(table: pd.DataFrame, *, present: int | None = None) -> Figure:
     """Private rows needed for one error against d, log-log. table: columns d, projection, rows;
     infinite rows are left out."""
     figure = Drawing()
@@ -180,7 +180,7 @@ def rows_against_dimension(table: pd.DataFrame, *, present: int | None = None) -
     )
 
 
-def choice_errors(table: pd.DataFrame) -> go.Figure:
+def choice_errors(table: pd.DataFrame) -> Figure:
     """Expected error of the exponential mechanism's choice against labelled rows, one line per ε.
 
     table: columns epsilon, n_private, seed, error. NaN errors (too many components) are left out.
@@ -232,7 +232,7 @@ _MOST_EDGES = 4_000
 _MOST_NAMED = 6
 
 
-def component_graph(labels: Array, edges: Array, *, k: int, n_unlabelled: int) -> go.Figure:
+def component_graph(labels: Array, edges: Array, *, k: int, n_unlabelled: int) -> Figure:
     """Variables 0 … k − 1 (in the disjunction) on the left ring, the others on the right.
 
     labels: (d,) component of each variable, the largest component 0. edges: (e, 2). At most 4,000
