@@ -218,8 +218,13 @@ def accuracy(record: RunRecord, settings: Settings) -> dict[str, Json]:
         if points.startswith("−"):  # Streamlit takes a hyphen alone for a minus
             against |= {"delta_arrow": "down", "delta_color": "inverse"}
     hint = f"95 % Wilson interval over {rows:,} test rows: {low:.1f} to {high:.1f} %. One run."
-    label, value = f"Test accuracy ({low:.1f}–{high:.1f})", f"{100 * record.accuracy:.1f} %"
-    return {"label": label, "value": value, "help": hint, **against}
+    label = f"Test accuracy ({low:.1f}–{high:.1f})"
+    return {"label": label, "value": percent(record.accuracy), "help": hint, **against}
+
+
+def percent(share: float | None) -> str:
+    """A share for people, “none” where there is none."""
+    return "none" if share is None else f"{100 * share:.1f} %"
 
 
 def _directions(record: RunRecord, settings: Settings) -> str:
