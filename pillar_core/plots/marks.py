@@ -72,8 +72,8 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
         """A line through points; `end`: its name at its right end, once `name_ends` writes it."""
         stroke = {"color": colour, "width": width, "dash": dash, "shape": shape}
         self.add_scatter(x=x, y=y, line=stroke, **{"mode": "lines", **_looks(hover, colour, style)})
-        if end and len(points := list(zip(x, y, strict=False))):
-            self.ends = [*self.ends, (*map(float, points[-1]), end, colour)]
+        for last_x, last_y in list(zip(x, y, strict=False))[-1:] if end else ():
+            self.ends = [*self.ends, (float(last_x), float(last_y), end, colour)]
 
     def dots(
         self,

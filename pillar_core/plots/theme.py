@@ -22,12 +22,12 @@ from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.graph_objects import Figure
 
 from pillar_core.arrays import Json
 from pillar_core.registry import toml_tables
 
 Mode = Literal["light", "dark"]
-Figure = go.Figure
 FONT = '"Source Sans", "Source Sans Pro", system-ui, sans-serif'
 HEADING_FONT = '"Source Serif", "Source Serif Pro", Georgia, serif'
 
