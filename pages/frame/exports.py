@@ -27,7 +27,7 @@ from pillar_core.errors import PillarError
 from pillar_core.plots.theme import Figure, current_ink, script
 from pillar_core.runs.records import without_formulas
 from pillar_core.runs.repeated import command, file_of
-from pillar_core.types import Form
+from pillar_core.types import Form, Values
 
 _PIN_COLUMNS = ("data", "public", "method", "k", "epsilon", "seed")
 """What a table of pins says of each."""
@@ -63,7 +63,7 @@ def command_line(settings: Settings) -> str:
     )
 
 
-def data_options(settings: Settings, public: Form) -> Form:
+def data_options(settings: Settings, public: Values) -> Form:
     """The options of a command that name the data and say, as the axis `public` does, which rows
     are public."""
     backbone = None if settings.backbone == AUTO else settings.backbone

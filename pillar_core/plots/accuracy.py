@@ -393,6 +393,8 @@ def _alt(budgets: int, bests: list[str], roof: pd.DataFrame) -> str:
 
 
 _MOST_LABELLED_CELLS = 120
+_PRESENT = "#FF8A3C"
+_CATEGORIES = {"type": "category", "showgrid": False}
 
 
 def accuracy_heatmap(
@@ -409,26 +411,25 @@ def accuracy_heatmap(
     whose `customdata` are its k and ε: a click selects points, and no cells.
     """
     cells = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy")
-    ks = sorted(cells["k"].unique())
-    budgets = sorted(cells["epsilon"].unique())
-    columns = [f"{k:g}" for k in ks]
-    rows = [_tick(epsilon) for epsilon in budgets]
-    known: list[Any] = list(cells.itertuples())
-    points = {(float(cell.epsilon), float(cell.k)): cell for cell in known}
-    grid = [[points.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
+    is_labelled = len(cells) <= _MOST_LABELLED_CELLS
+    cells["label"] = [_label(cell) if is_labelled else "" for cell in cells.itertuples()]
+    cells["hover"] = [_cell_hover(cell) for cell in cells.itertuples()]
+    means, labels, hovers = (
+        cells.pivot(index="epsilon", columns="k", values=name)
+        for name in ("mean", "label", "hover")
+    )
+    ks, budgets = means.columns.tolist(), means.index.tolist()
+    columns, rows = [f"{k:g}" for k in ks], [*map(_tick, budgets)]
     figure = Drawing()
     figure.cells(
         columns,
         rows,
-        [[100 * cell.mean if cell else None for cell in line] for line in grid],
+        100 * means.to_numpy(),
         unit="%",
         texttemplate="%{text}",
         hover="",
         colorscale=ACCURACY_SCALE,
-        text=[
-            [_label(cell) if len(cells) <= _MOST_LABELLED_CELLS else "" for cell in line]
-            for line in grid
-        ],
+        text=labels.fillna("").to_numpy(),
     )
     figure.dots(
         columns * len(rows),
@@ -437,31 +438,23 @@ def accuracy_heatmap(
         size=1,
         hover="%{hovertext}",
         opacity=0,
-        customdata=[[float(k), float(epsilon)] for epsilon in budgets for k in ks],
-        hovertext=[_cell_hover(cell) for line in grid for cell in line],
-        showlegend=False,
+        customdata=[[k, epsilon] for epsilon in budgets for k in ks],
+        hovertext=hovers.fillna("not run yet").to_numpy().ravel(),
     )
     figure.update_layout(hoverdistance=-1)  # the whole cell belongs to its point
     ridge = [best(cells[cells["epsilon"] == epsilon]) for epsilon in budgets]
-    for row, top in enumerate(
-        ridge
-    ):  # white inside dark, so that frames stand out from every colour of the scale
+    for row, top in enumerate(ridge):
+        # white inside dark, so that frames stand out from every colour of the scale
         for colour, width in (("#1B1033", 6), ("#FFFFFF", 2.4)):
-            column = columns.index(f"{top['k']:g}")
-            _outline(figure, column, row, colour=colour, dash="solid", inset=0.46, width=width)
-    if present is not None and f"{present[0]:g}" in columns and _tick(present[1]) in rows:
-        _outline(
-            figure,
-            columns.index(f"{present[0]:g}"),
-            rows.index(_tick(present[1])),
-            colour="#FF8A3C",
-            dash="dot",
-            inset=0.4,
-        )
-    elif present is not None:
-        _star_between(figure, ks, budgets, *present)
-    figure.update_xaxes(categoryarray=columns)
-    figure.update_yaxes(categoryarray=rows)
+            line = {"color": colour, "width": width, "dash": "solid"}
+            _outline(figure, ks.index(top["k"]), row, line, inset=0.46)
+    if present is not None:
+        column, place = place_among(ks, present[0]), place_among(budgets, present[1])
+        if present[0] in ks and present[1] in budgets:
+            line = {"color": _PRESENT, "width": 2.6, "dash": "dot"}
+            _outline(figure, column, place, line, inset=0.4)
+        elif column is not None and place is not None:
+            figure.note(column, place, "★", _PRESENT, size=24, yshift=-25)
     summary = "; ".join(
         f"epsilon {top['epsilon']:g}: best k {top['k']:g}, {100 * top['mean']:.1f} percent"
         for top in ridge
@@ -476,38 +469,16 @@ def accuracy_heatmap(
             f"Heatmap of test accuracy over {len(ks)} values of k and {len(budgets)} budgets. "
             f"{summary}."
         ),
-        x={"title_text": "k, directions kept", "type": "category", "showgrid": False},
-        y={"title_text": "ε  (more privacy is lower)", "type": "category", "showgrid": False},
+        x={"title_text": "k, directions kept", "categoryarray": columns, **_CATEGORIES},
+        y={"title_text": "ε  (more privacy is lower)", "categoryarray": rows, **_CATEGORIES},
     )
-
-
-def _star_between(
-    figure: Drawing, ks: Sequence[float], budgets: Sequence[float], k: float, epsilon: float
-) -> None:
-    """A star where k and ε lie between the cells that were measured."""
-    column, row = place_among(ks, k), place_among(budgets, epsilon)
-    if column is not None and row is not None:
-        figure.note(column, row, "★", "#FF8A3C", size=24, yshift=-25)
 
 
 def _outline(
-    figure: Drawing,
-    column: int,
-    row: int,
-    *,
-    colour: str,
-    dash: str,
-    inset: float,
-    width: float = 2.6,
+    figure: Drawing, column: float, row: float, line: marks.Looks, *, inset: float
 ) -> None:
-    figure.add_shape(
-        type="rect",
-        x0=column - inset,
-        x1=column + inset,
-        y0=row - inset,
-        y1=row + inset,
-        line={"color": colour, "width": width, "dash": dash},
-    )
+    ends = {"x0": column - inset, "x1": column + inset, "y0": row - inset, "y1": row + inset}
+    figure.add_shape(type="rect", line=line, **ends)
 
 
 def _tick(epsilon: float) -> str:
@@ -515,25 +486,17 @@ def _tick(epsilon: float) -> str:
 
 
 def _label(cell: Any) -> str:
-    if cell is None:
-        return ""
     half = 50 * (cell.high - cell.low)
-    return (
-        f"{100 * cell.mean:.1f}<br>± {half:.1f}"
-        if math.isfinite(half)
-        else f"{100 * cell.mean:.1f}"
-    )
+    return f"{100 * cell.mean:.1f}" + (f"<br>± {half:.1f}" if math.isfinite(half) else "")
 
 
 def _cell_hover(cell: Any) -> str:
-    if cell is None:
-        return "not run yet"
     spread = (
-        f"<br>95 % interval [{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
+        f"95 % interval [{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
         if math.isfinite(cell.low)
-        else "<br>no interval"
+        else "no interval"
     )
     return (
         f"k = {cell.k:g}, ε = {_tick(cell.epsilon)}<br><b>{100 * cell.mean:.1f}"
-        f" %</b>{spread}<br>{cell.seeds} seeds"
+        f" %</b><br>{spread}<br>{cell.seeds} seeds"
     )

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import pandas as pd
 
 from pillar_core.numerics import round_up
@@ -79,24 +80,24 @@ def ranking(
     ink = figure.ink
     real = [name for name in names if name != yardstick] or names
     for name, label in zip(names, labels, strict=True):
-        row = rows.loc[name]
+        row, value = rows.loc[[name]], float(rows.loc[name, "value"])
+        high, rank = rows.loc[name, "high"], rows.loc[name, "rank"]
+        is_first, words = name == real[0], form.format(value)
         colour = ink.muted if name in (noise_images, yardstick) else ink.accent
-        is_first = name == real[0]
-        figure.line([0, row["value"]], [label, label], fade(colour, 0.28), width=9)
-        looks: marks.Looks = (
-            {"size": 15, "symbol": "diamond"} if is_first else {"size": 12, "symbol": "circle"}
+        figure.line([0, value], [label, label], fade(colour, 0.28), width=9)
+        figure.dots(
+            [value],
+            [label],
+            colour,
+            size=15 if is_first else 12,
+            symbol="diamond" if is_first else "circle",
+            hover=f"<b>{label}</b><br>{words}{_ends(rows.loc[name], form)}<br>rank {rank:.0f}",
+            error_x=marks.reach(row, ink.text, value="value", scale=1),
         )
-        looks["error_x"] = marks.reach(rows.loc[[name]], ink.text, value="value", scale=1)
-        hover = (
-            f"<b>{label}</b><br>{form.format(row['value'])}{_ends(row, form)}<br>rank"
-            f" {row['rank']:.0f}"
-        )
-        figure.dots([row["value"]], [label], colour, hover=hover, **looks)
-        edge = row["high"] if math.isfinite(row["high"]) else row["value"]
         figure.note(
-            edge,
+            high if math.isfinite(high) else value,
             label,
-            form.format(row["value"]),
+            words,
             ink.text,
             size=14,
             weight=700 if is_first else 500,
@@ -104,29 +105,18 @@ def ranking(
             xanchor="left",
             xshift=12,
         )
+    ends = rows[["value", "low", "high"]].to_numpy().ravel()
+    span: list[float] | None = None
     if score is not None and score.is_on_unit_axis:
-        marks_of = [*rows[["value", "low", "high"]].to_numpy().ravel(), random_subspaces]
-        known = [float(mark) for mark in marks_of if mark is not None and math.isfinite(mark)]
-        low, spread = min(known), max(max(known) - min(known), 0.01)
-        figure.update_xaxes(range=[max(0, low - spread / 4), max(known) + ROOM_FOR_NAMES * spread])
+        known = [end for end in (*ends, random_subspaces) if end is not None and math.isfinite(end)]
+        spread = max(max(known) - min(known), 0.01)
+        span = [max(0, min(known) - spread / 4), max(known) + ROOM_FOR_NAMES * spread]
+    elif is_kept:
+        span = [min(0.0, rows["value"].min()), (1 + ROOM_FOR_NAMES / 2) * np.nanmax(ends)]
     if random_subspaces is not None and score is not None and score.is_subspace_distance:
         figure.rule(x=random_subspaces)
-        figure.note(
-            random_subspaces,
-            1,
-            "random subspaces",
-            ink.muted,
-            size=12,
-            yref="paper",
-            yanchor="bottom",
-            xanchor="right",
-        )
-    figure.update_xaxes(title_text=_axis_title(score, table), rangemode="tozero")
-    if is_kept:
-        top = max(float(rows["value"].max()), float(rows["high"].max()))
-        figure.update_xaxes(
-            range=[min(0.0, float(rows["value"].min())), (1 + ROOM_FOR_NAMES / 2) * top]
-        )
+        place = {"yref": "paper", "yanchor": "bottom", "xanchor": "right"}
+        figure.note(random_subspaces, 1, "random subspaces", ink.muted, size=12, **place)
     figure.names_axis(labels, tickfont={"size": 14, "color": ink.text})
     verdict = _verdict(
         rows.loc[real],
@@ -147,6 +137,7 @@ def ranking(
         caption=f"{cost}{intervals}, up to {int(rows['n_examples'].max()):,} rows of each set.",
         alt=f"Scores of {len(names)} public sets, best first: {summary}.",
         height=190 + 44 * len(names),
+        x={"title_text": _axis_title(score, table), "rangemode": "tozero", "range": span},
     )
 
 

@@ -126,7 +126,7 @@ def _recalls(
     record: RunRecord, settings: Settings, names: Sequence[str], rows: Sequence[int]
 ) -> pd.DataFrame:
     """Columns model, seed, class, rows (of the test set) and recall of the runs in the cache."""
-    runs = {("private", settings.seed): record.metrics["per_class"]}
+    runs: Form = {("private", settings.seed): record.metrics["per_class"]}
     for model, grid in _grids(record, settings).items():
         for spec, stored in core.find_runs((grid,)).values():
             if stored is not None:
@@ -313,7 +313,7 @@ def cost_panel(record: RunRecord, settings: Settings) -> None:
         if part in known:
             titles.append(", ".join(together))
             together = []
-    table = accuracy_costs(known.to_dict("list"))
+    table = accuracy_costs({str(part): list(known[part]) for part in known})
     table.insert(1, "title", titles)
     draw_figure(
         part_costs,

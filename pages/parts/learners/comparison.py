@@ -148,7 +148,7 @@ def at_budget(runs: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     return runs[(runs["epsilon"] == settings.epsilon) | ~is_private]
 
 
-def draw_bars(runs: pd.DataFrame, info: FigureInfo, **more: Values) -> None:
+def draw_bars(runs: pd.DataFrame, info: FigureInfo, **more: Json) -> None:
     """The figure of learners at one budget."""
     titles = {name: method.title for name, method in pc.METHODS.items()}
     title = f"Learners at {plots.epsilon_label(info.settings.epsilon)}"
@@ -193,7 +193,7 @@ def _advice(fingerprint_: str, _settings: Settings) -> Advice:
     return advise_as_it_is(core.split(_settings), budget, seed=_settings.seed)
 
 
-def command(settings: Settings, public: Form, epsilons: Sequence[float], **more: Json) -> str:
+def command(settings: Settings, public: Values, epsilons: Sequence[float], **more: Json) -> str:
     """The shell command that repeats a comparison at these budgets; `more`: its own options."""
     return repeated.command(
         "compare",

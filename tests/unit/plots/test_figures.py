@@ -182,7 +182,7 @@ def test_the_heatmap_frames_the_ridge():
     table = table[~((table["k"] == 2) & (table["epsilon"] == 1.0))]
     figure = plots.accuracy_heatmap(table, present=(8, 1.0))
     heat = figure.data[0]
-    assert heat.z[1][0] is None
+    assert math.isnan(heat.z[1][0])
     assert heat.z[0][1] == pytest.approx(70.0, rel=1e-9)
     frames = {
         (shape.x0 + shape.x1) / 2: (shape.y0 + shape.y1) / 2
