@@ -22,7 +22,7 @@ from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
-from plotly.graph_objects import Figure
+from plotly.graph_objects import Figure as Figure
 
 from pillar_core.arrays import Json
 from pillar_core.registry import toml_tables
