@@ -418,7 +418,7 @@ def accuracy_heatmap(
         cells.pivot(index="epsilon", columns="k", values=name)
         for name in ("mean", "label", "hover")
     )
-    ks, budgets = means.columns.tolist(), means.index.tolist()
+    ks, budgets = [*map(float, means.columns)], [*map(float, means.index)]
     columns, rows = [f"{k:g}" for k in ks], [*map(_tick, budgets)]
     figure = Drawing()
     figure.cells(
@@ -450,7 +450,8 @@ def accuracy_heatmap(
             _outline(figure, ks.index(top["k"]), row, line, inset=0.46)
     if present is not None:
         column, place = place_among(ks, present[0]), place_among(budgets, present[1])
-        if present[0] in ks and present[1] in budgets:
+        is_cell = present[0] in ks and present[1] in budgets
+        if column is not None and place is not None and is_cell:
             line = {"color": _PRESENT, "width": 2.6, "dash": "dot"}
             _outline(figure, column, place, line, inset=0.4)
         elif column is not None and place is not None:

@@ -416,7 +416,7 @@ def reconstruction_strip(
 
 def _mark(figure: Drawing, x: float, words: str, colour: str, dash: str, side: str) -> None:
     """A vertical line with words beside its top end, those on the right a line lower."""
-    place = {"annotation_y": 1.0, "annotation_xanchor": side}
+    place: marks.Looks = {"annotation_y": 1.0, "annotation_xanchor": side}
     place |= (
         {"annotation_xshift": 6, "annotation_yanchor": "bottom"}
         if side == "left"

@@ -53,12 +53,12 @@ def xi_against_k(table: pd.DataFrame, *, k: int | None = None, subject: str = ""
             f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in points)
         )
     last = float(table["k"].max())
-    figure.ends = [(last, *end) for _, *end in figure.ends]
+    figure.ends = [(last, y, label, colour) for _, y, label, colour in figure.ends]
     figure.name_ends(low=0.0, high=1.0, height=350)
     _beyond(figure, table, names[0])
     if k is not None:
         figure.rule(figure.marked, x=k)
-        place = {"xanchor": "left", "xshift": 4, "yanchor": "top"}
+        place: marks.Looks = {"xanchor": "left", "xshift": 4, "yanchor": "top"}
         figure.note(math.log10(k), 1.02, f"<b>k = {k}</b>", figure.marked, **place)
     ticks = marks.round_ticks(float(table["k"].min()), float(table["k"].max())) or log_ticks(
         [float(k) for k in table["k"]]

@@ -187,7 +187,7 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
         y: float | None = None,
         dash: str = "dot",
         words: str = "",
-        **place: object,
+        **place: Json,
     ) -> None:
         """A line through the whole picture at x or at y, muted without a colour, perhaps with words
         (on axes that are not logarithmic)."""
@@ -209,7 +209,7 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
         *,
         size: int = 13,
         weight: int | None = None,
-        **place: object,
+        **place: Json,
     ) -> None:
         """Words in the picture, without an arrow."""
         self.add_annotation(
@@ -254,7 +254,7 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
                     arrowwidth=1,
                     opacity=0.7,
                 )
-            beside = {"xanchor": "left", "align": "left", "xshift": 12, "yshift": moved}
+            beside: Looks = {"xanchor": "left", "align": "left", "xshift": 12, "yshift": moved}
             self.note(math.log10(x), y, text, colour, size=14, weight=600, **beside)
 
     def names_axis(self, names: Sequence[str], **style: Json) -> None:

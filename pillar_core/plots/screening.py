@@ -115,7 +115,7 @@ def ranking(
         span = [min(0.0, rows["value"].min()), (1 + ROOM_FOR_NAMES / 2) * np.nanmax(ends)]
     if random_subspaces is not None and score is not None and score.is_subspace_distance:
         figure.rule(x=random_subspaces)
-        place = {"yref": "paper", "yanchor": "bottom", "xanchor": "right"}
+        place: marks.Looks = {"yref": "paper", "yanchor": "bottom", "xanchor": "right"}
         figure.note(random_subspaces, 1, "random subspaces", ink.muted, size=12, **place)
     figure.names_axis(labels, tickfont={"size": 14, "color": ink.text})
     verdict = _verdict(
