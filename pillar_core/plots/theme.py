@@ -75,6 +75,7 @@ _NOTE = 15
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _FOREIGN = re.compile(r"<(?!/?(?:b|i|extra)>|br>)(?=[a-zA-Z/!])")
 """The start of a tag that no figure of ours writes."""
+_LISTS = (list, tuple, np.ndarray)
 _SYMBOLS = (
     "circle",
     "square",
@@ -291,17 +292,12 @@ def inert(figure: Figure) -> Figure:
 
 def _texts(value: Json) -> Iterator[str]:
     """Every text of a figure."""
+    items = value.values() if isinstance(value, Mapping) else value
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping) or _is_list(value):
-        for item in value.values() if isinstance(value, Mapping) else value:
+    elif isinstance(value, (Mapping, *_LISTS)):
+        for item in items:
             yield from _texts(item)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list | tuple) or getattr(
-        getattr(value, "dtype", None), "kind", ""
-    ) in ("O", "U")
 
 
 def _inert(value: Json) -> Json:
@@ -309,7 +305,7 @@ def _inert(value: Json) -> Json:
     text."""
     if isinstance(value, Mapping):
         return {name: _inert(item) for name, item in value.items()}
-    if _is_list(value):
+    if isinstance(value, _LISTS):
         return [_inert(item) for item in value]
     return as_text(value) if isinstance(value, str) else value
 

@@ -126,11 +126,13 @@ def _recalls(
     record: RunRecord, settings: Settings, names: Sequence[str], rows: Sequence[int]
 ) -> pd.DataFrame:
     """Columns model, seed, class, rows (of the test set) and recall of the runs in the cache."""
-    runs: Form = {("private", settings.seed): record.metrics["per_class"]}
+    private = ("private", settings.seed)
+    runs: dict[tuple[str, int | None], Any] = {private: record.metrics["per_class"]}
     for model, grid in _grids(record, settings).items():
         for spec, stored in core.find_runs((grid,)).values():
             if stored is not None:
-                runs.setdefault((model, spec.seed), stored["metrics"].get("per_class", ()))
+                recalls = stored.get("metrics", {}).get("per_class") or ()
+                runs.setdefault((model, spec.seed), recalls)
     table = [
         (*run, name, count, recall)
         for run, recalls in runs.items()
