@@ -78,7 +78,9 @@ def epsilon_against_delta(table: pd.DataFrame, *, delta: float) -> Figure:
         fill="tozeroy",
         fillcolor=fade(colour, 0.08),
     )
-    figure.rule(y=delta, dash="dash", words=f"δ = {number_words(delta)}")
+    figure.rule(y=delta, dash="dash")
+    place: marks.Looks = {"xref": "paper", "xanchor": "right", "yanchor": "bottom"}
+    figure.note(1, math.log10(delta), f"δ = {number_words(delta)}", figure.ink.muted, **place)
     return figure.finish(
         title="One run, every (ε, δ) at once",
         caption="The run keeps every promise on this curve, not only the one quoted.",

@@ -409,6 +409,14 @@ def test_accountants_agree_on_full_batches_below_the_ceiling_that_lies_above_the
     assert not table.loc["gdp", "is_bound"]
 
 
+def test_the_stated_delta_is_named_beside_its_line_on_the_logarithmic_axis():
+    """Its name stood at δ = 1: plotly takes the place of words on such an axis as an exponent."""
+    profile = privacy_tables.profile(SETTING)
+    figure = plots.epsilon_against_delta(profile, delta=1e-5)
+    (line,), (note,) = figure.layout.shapes, figure.layout.annotations
+    assert (line.y0, note.y) == (1e-5, -5)
+
+
 def test_choices_cost_and_what_has_no_bound_says_so():
     table = privacy_tables.composed_epsilons(SETTING, selection=0.1, trials=5)
     assert table["epsilon"].is_monotonic_increasing
