@@ -118,7 +118,9 @@ def accuracy_curves(
         if curves
         else pd.DataFrame(columns=["k", "mean", "low", "high", "seeds"])
     )
-    span = _k_span(points, pinned, reach)
+    ks = [*points["k"], *([] if pinned is None else pinned["k"].dropna()), reach or math.nan]
+    ks = [float(k) for k in ks if math.isfinite(k)] or [1.0, 10.0]
+    span = min(ks), max(ks)
     roof = runs_without_k(table, CEILING)
     colour = method_style(CEILING).colour
     _level(figure, roof, name="no privacy", colour=colour, dash="dash", span=span)
@@ -196,17 +198,6 @@ def with_runs(figure: Figure, marked: Mapping[str, Json]) -> Figure:
     for note in marked["annotations"]:
         both.add_annotation(note)
     return both
-
-
-def _k_span(
-    curves: pd.DataFrame, pinned: pd.DataFrame | None, reach: float | None
-) -> tuple[float, float]:
-    values = [float(k) for k in curves["k"]]
-    if pinned is not None and len(pinned):
-        values += [float(k) for k in pinned["k"].dropna()]
-    if reach is not None:
-        values.append(float(reach))
-    return (min(values), max(values)) if values else (1.0, 10.0)
 
 
 def _curve(figure: Drawing, curve: pd.DataFrame, *, epsilon: float, symbol: str) -> str:

@@ -32,26 +32,38 @@ def error_against_epsilon(lines: pd.DataFrame) -> Figure:
     figure = Drawing()
     known = lines.dropna(subset=["mean"])
     finite = sorted(epsilon for epsilon in known["epsilon"].unique() if math.isfinite(epsilon))
+    runs = known[known["epsilon"].isin(finite)].sort_values("epsilon")
     for name in in_order(known["method"]):
-        of_learner = known[(known["method"] == name) & known["epsilon"].isin(finite)].sort_values(
-            "epsilon"
-        )
-        for _, rows in of_learner.groupby("title", sort=False):
+        style = method_style(name)
+        for title, rows in runs[runs["method"] == name].groupby("title", sort=False):
             if name in REFERENCES:
-                _reference(figure, rows, name)
-            else:
-                _learner(figure, rows, name)
-    front = known[known["epsilon"].isin(finite) & ~known["method"].isin(REFERENCES)]
+                level = 100 - 100 * float(rows["mean"].mean())
+                side = "bottom" if name == "non_private" else "top"  # on a phone they are near
+                words = f"{REFERENCES[name]}: {level:.1f} %"
+                place = {"annotation_position": f"{side} left"}
+                figure.rule(y=level, dash=style.dash, words=words, **place)
+                continue
+            errors = rows.assign(mean=1 - rows["mean"], low=1 - rows["high"], high=1 - rows["low"])
+            figure.line(
+                rows["epsilon"],
+                100 * errors["mean"],
+                style.colour,
+                dash=style.dash,
+                hover="%{fullData.name}: %{y:.1f} % error at %{x}, n = %{customdata[2]}",
+                mode="lines+markers",
+                name=str(title),
+                marker={"symbol": style.symbol, "size": 8},
+                error_y=errors.where(errors["seeds"] >= FEWEST),
+                customdata=list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True)),
+            )
+    front = runs[~runs["method"].isin(REFERENCES)]
     best = front.sort_values("mean").drop_duplicates("epsilon", keep="last")
     for epsilon, mean, method in best[["epsilon", "mean", "method"]].to_numpy():
         figure.ring(epsilon, 100 - 100 * mean, method_style(method).colour, size=17)
     ends = [math.log10(finite[0]) - 0.12, math.log10(finite[-1]) + 0.12] if finite else None
-    figure.update_xaxes(tickvals=finite, ticktext=[f"{value:g}" for value in finite], range=ends)
-    points = known[known["epsilon"].isin(finite)][["title", "mean", "epsilon"]].to_numpy()
-    summary = "; ".join(
-        f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}"
-        for label, mean, epsilon in points
-    )
+    points = known[known["epsilon"].isin(finite)]
+    columns = points["title"], 100 - 100 * points["mean"], points["epsilon"]
+    summary = "; ".join(map("{} {:.1f} percent at ε = {:g}".format, *columns))
     return figure.finish(
         title="Test error against ε",
         caption=(
@@ -60,7 +72,7 @@ def error_against_epsilon(lines: pd.DataFrame) -> Figure:
         ),
         alt=f"Line chart of test error against ε: {summary}.",
         height=520,
-        x={"title_text": "ε, privacy budget (log scale)", "type": "log"},
+        x=marks.log_axis(finite, "ε, privacy budget (log scale)", range=ends),
         y={"title_text": "test error, %", "rangemode": "tozero"},
     )
 
@@ -83,35 +95,6 @@ def mark_pins(figure: Figure, pins: pd.DataFrame) -> Figure:
             hover=f"pinned {letter}: %{{y:.1f}} % error, one run",
         )
     return figure
-
-
-def _learner(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
-    style = method_style(name)
-    errors = rows.assign(mean=1 - rows["mean"], low=1 - rows["high"], high=1 - rows["low"])
-    hover = "%{fullData.name}: %{y:.1f} % error at %{x}, n = %{customdata[2]}"
-    figure.line(
-        rows["epsilon"],
-        100 * errors["mean"],
-        style.colour,
-        dash=style.dash,
-        hover=hover,
-        mode="lines+markers",
-        name=rows["title"].iloc[0],
-        marker={"symbol": style.symbol, "size": 8},
-        error_y=errors.where(errors["seeds"] >= FEWEST),
-        customdata=list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True)),
-    )
-
-
-def _reference(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
-    level = 100 - 100 * float(rows["mean"].mean())
-    side = "bottom" if name == "non_private" else "top"  # on a phone the two lines are near
-    figure.rule(
-        y=level,
-        dash=method_style(name).dash,
-        words=f"{REFERENCES[name]}: {level:.1f} %",
-        annotation_position=f"{side} left",
-    )
 
 
 def expected_by_budget(table: pd.DataFrame, *, present: float, caption: str) -> Figure:

@@ -12,13 +12,12 @@ from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     Figure,
-    categorical,
-    class_symbols,
     fade,
     in_order,
     log_ticks,
     method_style,
     seeds_phrase,
+    told_apart,
 )
 
 
@@ -40,23 +39,35 @@ def effect(
     """
     known = lines.dropna(subset=["mean"])
     figure = Drawing()
-    scale = 100.0 if percent else 1.0
-    series = lines.drop_duplicates("series")
-    names = [
-        name
-        for method in in_order(series["method"])
-        for name in series.loc[series["method"] == method, "series"]
-    ]
-    for place, name in enumerate(names):
-        rows = known[known["series"] == name]
+    scale, fewest = 100.0 if percent else 1.0, wanted_seeds or 0
+    series = lines.drop_duplicates("series").set_index("series")["method"]
+    order = {name: place for place, name in enumerate(in_order(series))}
+    series = series.sort_values(key=lambda methods: methods.map(order), kind="stable")
+    for name, colour, symbol in told_apart(list(series.index)):
+        rows = known[known["series"] == name].sort_values("x")
+        style, dash = method_style(series[name]), "solid"
+        if (series == series[name]).sum() == 1:
+            colour, dash, symbol = style.colour, style.dash, style.symbol.removesuffix("-open")
+        elif series[name] == "non_private":
+            dash = "dash"
         if len(rows):
-            _line(
-                figure,
-                rows.sort_values("x"),
-                name,
-                _style(lines, rows, place, len(names)),
-                scale,
-                wanted_seeds,
+            figure.line(
+                rows["x"],
+                scale * rows["mean"],
+                colour,
+                dash=dash,
+                hover="%{fullData.name}: %{y:.3g} at %{x}, n = %{customdata}",
+                mode="lines+markers",
+                name=name,
+                marker={
+                    "symbol": [
+                        f"{symbol}-open" if count < fewest else symbol for count in rows["seeds"]
+                    ],
+                    "size": 9,
+                    "line": {"width": 1.6},
+                },
+                error_y=marks.reach(rows, fade(colour, 0.7), scale=scale),
+                customdata=rows["seeds"],
             )
     if "published" in known:
         printed = known.dropna(subset=["published"])
@@ -69,14 +80,12 @@ def effect(
             text=printed["series"],
             hover="%{text}: %{y:.1f} published",
         )
-    ticks = log_ticks([float(x) for x in known["x"]])
     axis: Json = {"type": "linear", "title_text": x_title}
     if x_log:
-        axis = marks.log_axis(ticks, x_title)
-    few = wanted_seeds is not None and bool((known["seeds"] < wanted_seeds).any())
-    caption = f"{seeds_phrase(known['seeds'])}." + (
-        f" Open marks: fewer than {wanted_seeds} seeds so far." if few else ""
-    )
+        axis = marks.log_axis(log_ticks([float(x) for x in known["x"]]), x_title)
+    caption = f"{seeds_phrase(known['seeds'])}."
+    if (known["seeds"] < fewest).any():
+        caption += f" Open marks: fewer than {wanted_seeds} seeds so far."
     points = known["series"], known["x"], scale * known["mean"]
     summary = "; ".join(map("{} at {}: {:.3g}".format, *points))
     return figure.finish(
@@ -87,50 +96,6 @@ def effect(
         x=axis,
         y={"title_text": y_title, "ticksuffix": " "},
         showlegend=True,
-    )
-
-
-def _style(known: pd.DataFrame, rows: pd.DataFrame, place: int, count: int) -> dict[str, str]:
-    method = str(rows["method"].iloc[0])
-    style = method_style(method)
-    if known.loc[known["method"] == method, "series"].nunique() == 1:
-        return {
-            "colour": style.colour,
-            "dash": style.dash,
-            "symbol": style.symbol.removesuffix("-open"),
-        }
-    dash = "dash" if method == "non_private" else "solid"
-    return {
-        "colour": categorical(count)[place],
-        "dash": dash,
-        "symbol": class_symbols(count)[place],
-    }
-
-
-def _line(
-    figure: Drawing,
-    rows: pd.DataFrame,
-    name: str,
-    style: dict[str, str],
-    scale: float,
-    wanted_seeds: int | None,
-) -> None:
-    symbols = [
-        style["symbol"] + ("-open" if wanted_seeds is not None and count < wanted_seeds else "")
-        for count in rows["seeds"]
-    ]
-    hover = "%{fullData.name}: %{y:.3g} at %{x}, n = %{customdata}"
-    figure.line(
-        rows["x"],
-        scale * rows["mean"],
-        style["colour"],
-        dash=style["dash"],
-        hover=hover,
-        mode="lines+markers",
-        name=name,
-        marker={"symbol": symbols, "size": 9, "line": {"width": 1.6}},
-        error_y=marks.reach(rows, fade(style["colour"], 0.7), scale=scale),
-        customdata=rows["seeds"],
     )
 
 
