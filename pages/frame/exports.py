@@ -20,6 +20,7 @@ import yaml
 import pillar_core as pc
 from pages.frame import core, shares
 from pages.frame import settings as codec
+from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds
 from pages.frame.settings import AUTO, Settings
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
@@ -27,7 +28,7 @@ from pillar_core.errors import PillarError
 from pillar_core.plots.theme import Figure, current_ink, script
 from pillar_core.runs.records import without_formulas
 from pillar_core.runs.repeated import command, file_of
-from pillar_core.types import Form, Values
+from pillar_core.types import Form, Provenance, Values
 
 _PIN_COLUMNS = ("data", "public", "method", "k", "epsilon", "seed")
 """What a table of pins says of each."""
@@ -35,6 +36,43 @@ _KEY = "report.figures"
 _MOST, _ROWS = 12, 200
 """Figures of a report and rows of a table, at most."""
 _REPORT = Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8"))
+
+
+@dataclasses.dataclass(frozen=True)
+class FigureInfo:
+    """What a page says of a figure, and what its exports are made of.
+
+    name: part of file names and element keys, in snake_case, unique on a page.
+    badges: from `badges`. "synthetic" joins them where rows of the settings' private set were read
+    and are generated, by `is_synthetic`. is_accuracy: test accuracy on a page that does not say the
+    share of the largest class: it is written below. command: the shell command that repeats it, by
+    default that of the settings' run. sets: further data sets that it shows.
+    """
+
+    name: str
+    settings: Settings
+    badges: Sequence[str] = DIAGNOSTIC
+    seeds: Seeds = None
+    is_synthetic: bool | None = None
+    is_accuracy: bool = False
+    command: str = ""
+    sets: Iterable[str] = ()
+
+    @property
+    def chart(self) -> str:
+        """The key of the chart."""
+        return f"chart-{self.name}"
+
+    @property
+    def all_badges(self) -> list[str]:
+        """The badges with "synthetic" where it is due."""
+        reads_rows = not set(self.badges).isdisjoint(Provenance)
+        is_synthetic = self.is_synthetic
+        if is_synthetic is None:
+            is_synthetic = (
+                reads_rows and REAL not in self.badges and core.is_synthetic(self.settings.data)
+            )
+        return [*self.badges, *([SYNTHETIC] if is_synthetic else [])]
 
 
 def settings_yaml(settings: Settings) -> str:
@@ -108,27 +146,19 @@ def pins(settings: Settings) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["pin", *_PIN_COLUMNS, "accuracy"])
 
 
-def report_button(
-    figure: Figure,
-    table: pd.DataFrame,
-    name: str,
-    settings: Settings,
-    badges: Sequence[str],
-    sets: Iterable[str],
-) -> None:
-    """Draws the button that adds the figure to the report as it is drawn now; sets: those that it
-    shows beside the settings' own."""
+def report_button(figure: Figure, table: pd.DataFrame, info: FigureInfo) -> None:
+    """Draws the button that adds the figure to the report as it is drawn now."""
     hint = (
         "Keeps this figure, its table and settings for a page of HTML that the sidebar then"
         f" offers; {_MOST} figures at most."
     )
     st.button(
         label="Add to report",
-        key=f"report-{name}",
+        key=f"report-{info.name}",
         icon=":material/note_add:",
         help=hint,
         on_click=_add,
-        args=(figure, table, name, settings, badges, tuple(sets)),
+        args=(figure, table, info),
         disabled=len(_figures()) >= _MOST,
     )
 
@@ -190,16 +220,10 @@ def _section(place: int, entry: dict[str, Json]) -> str:
     )
 
 
-def _add(
-    figure: Figure,
-    table: pd.DataFrame,
-    name: str,
-    settings: Settings,
-    badges: Sequence[str],
-    sets: Sequence[str],
-) -> None:
+def _add(figure: Figure, table: pd.DataFrame, info: FigureInfo) -> None:
+    settings = info.settings
     entry = {
-        "title": figure.layout.title.text or name,
+        "title": figure.layout.title.text or info.name,
         "alt": figure.layout.meta["alt"],
         "drawn": figure.to_html(
             include_plotlyjs=False,
@@ -207,13 +231,13 @@ def _add(
             config={"displaylogo": False, "responsive": True},
         ),
         "surface": current_ink().surface,
-        "badges": list(badges),
+        "badges": info.all_badges,
         "rows": len(table),
         "table": table.head(_ROWS).to_html(index=False, border=0),
         "settings": settings_yaml(settings),
         "pins": pins(settings).to_html(index=False, border=0) if codec.pins(settings) else "",
         "statement": _statement(settings),
-        "sets": list(sets),
+        "sets": list(info.sets),
     }
     st.session_state[_KEY] = json.dumps([*_figures(), json.dumps(entry)])
 

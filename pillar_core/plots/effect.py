@@ -129,28 +129,45 @@ def accuracy_by(
         for value in means[x]
     ]
     figure = Drawing()
-    if texts:
-        figure.update_xaxes(categoryorder="array", categoryarray=list(texts.values()))
-        _bars(figure, means, labels, means[x] == present, unit)
-    else:
-        ticks = log_ticks([float(value) for value in means[x]])
-        figure.update_xaxes(marks.log_axis(ticks, label))
+    places, is_here, has_ends = means[x], means[x] == present, means["low"].notna()
+    percents = means["mean"].map(f"{{:.1f}}{unit}".format)
+    top = means["mean"].max()
     if limit:
-        bound = scale * table.groupby(x)["limit"].mean()
-        figure.line(
-            labels if texts else means[x],
-            bound,
-            figure.ink.muted,
-            width=1.8,
-            dash="dash",
-            name=limit,
-            hover=f"{limit}: %{{y:.3g}}{unit}",
+        bounds = scale * table.groupby(x)["limit"].mean()
+        top = max(top, bounds.max())
+        looks: marks.Looks = {"width": 1.8, "dash": "dash", "name": limit}
+        hover = f"{limit}: %{{y:.3g}}{unit}"
+        figure.line(labels if texts else places, bounds, figure.ink.muted, hover=hover, **looks)
+    along: Json = {"categoryarray": list(texts.values()), "title_text": label}
+    if texts:
+        usual = fade(figure.ink.accent, 0.55)
+        figure.add_bar(
+            x=labels,
+            y=means["mean"],
+            marker_color=[figure.marked if marked else usual for marked in is_here],
+            error_y=marks.reach(means, figure.ink.text, scale=1) if has_ends.any() else None,
+            showlegend=False,
+            text=percents,
+            textfont={"color": figure.ink.text, "size": 16},
         )
-    if not texts:
-        _answer_line(figure, means, x, present, unit)
-    top = 1.1 * max(
-        means["mean"].max(), bound.max() if limit else 0
-    )  # the mark's number needs room above it
+    else:
+        along = marks.log_axis(log_ticks([float(place) for place in places]), label)
+        if has_ends.all():
+            figure.band(places, means["low"], means["high"], figure.ink.accent, opacity=0.15)
+        hover = f"%{{x:g}}: %{{y:.3g}}{unit}"
+        line = places, means["mean"], figure.ink.accent
+        figure.line(*line, mode="lines+markers", hover=hover)
+        side = "left" if is_here.iloc[-1] else "center"
+        figure.dots(
+            places[is_here],
+            means.loc[is_here, "mean"],
+            figure.marked,
+            size=17,
+            symbol="star",
+            text=percents[is_here],
+            mode="markers+text",
+            textposition=f"top {side}",
+        )
     form = "{:.1f} percent" if unit else "{:.2g}"
     points = "; ".join(map(f"{form} at {{}}".format, means["mean"], labels))
     seeds = (
@@ -164,8 +181,9 @@ def accuracy_by(
         caption=seeds + caption,
         alt=alt,
         height=400,
-        x=label,
-        y={"title_text": axis, "rangemode": "tozero", "autorangeoptions_include": top},
+        x=along,
+        # the mark's number needs room above it
+        y={"title_text": axis, "rangemode": "tozero", "autorangeoptions_include": 1.1 * top},
         showlegend=bool(limit),
         legend={"yref": "paper", "y": 1.0},
     )
@@ -206,51 +224,4 @@ def total_budget(table: pd.DataFrame, *, present: int) -> Figure:
         alt=f"ε of repeated releases: {words}.",
         x="models released, each at the same ε",
         y={"title_text": "ε of all of them together", "rangemode": "tozero"},
-    )
-
-
-def _answer_line(figure: Drawing, means: pd.DataFrame, x: str, present: object, unit: str) -> None:
-    if not means["low"].isna().any():
-        figure.band(means[x], means["low"], means["high"], figure.ink.accent, opacity=0.15)
-    hover = "%{x:g}: %{y:.3g}" + unit
-    figure.line(
-        means[x],
-        means["mean"],
-        figure.ink.accent,
-        mode="lines+markers",
-        hover=hover,
-    )
-    mark = means[means[x] == present]
-    text = [f"{mean:.1f}{unit}" for mean in mark["mean"]]
-    side = "left" if len(mark) and mark.index[-1] == means.index[-1] else "center"
-    figure.dots(
-        mark[x],
-        mark["mean"],
-        figure.marked,
-        size=17,
-        symbol="star",
-        text=text,
-        mode="markers+text",
-        textposition=f"top {side}",
-    )
-
-
-def _bars(
-    figure: Drawing,
-    means: pd.DataFrame,
-    labels: list[str],
-    is_here: "pd.Series[bool]",
-    unit: str,
-) -> None:
-    colours = [figure.marked if marked else fade(figure.ink.accent, 0.55) for marked in is_here]
-    text = [f"{mean:.1f}{unit}" for mean in means["mean"]]
-    error = None if means["low"].isna().all() else marks.reach(means, figure.ink.text, scale=1)
-    figure.add_bar(
-        x=labels,
-        y=means["mean"],
-        marker_color=colours,
-        error_y=error,
-        showlegend=False,
-        text=text,
-        textfont={"color": figure.ink.text, "size": 16},
     )

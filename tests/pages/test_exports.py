@@ -61,7 +61,7 @@ def left(monkeypatch):
         texts = (whole.to_json(), exports.settings_yaml(info.settings), frame.to_html())
         files.extend([exports.csv(frame), *map(str.encode, texts)])
 
-        exports._add(whole, frame, info.name, info.settings, info.all_badges, info.sets)
+        exports._add(whole, frame, info)
 
     monkeypatch.setattr(figures, "_show_exports", keep)
     monkeypatch.setattr(exports, "script", str)  # Plotly's own

@@ -37,9 +37,9 @@ def added(name: str = "bars", data: str = "digits", sets: tuple[str, ...] = ()) 
     figure = plots.accuracy_by(
         table, x="source", label="k", title="A figure", words={EVIL: EVIL, "b": "b"}
     )
-    exports._add(
-        figure, table, name, Settings(data=data, controls="<b>"), [Provenance.NON_PRIVATE], sets
-    )
+    settings = Settings(data=data, controls="<b>")
+    info = exports.FigureInfo(name, settings, [Provenance.NON_PRIVATE], sets=sets)
+    exports._add(figure, table, info)
 
 
 def counted(app: AppTest) -> list[str]:
@@ -82,7 +82,7 @@ def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(session, monke
     figure = plots.accuracy_by(
         pd.DataFrame({"s": [1.0], "seed": 0, "accuracy": 0.5}), x="s", label="k", title="T"
     )
-    exports._add(figure, pd.DataFrame(), "x", settings, [], ())
+    exports._add(figure, pd.DataFrame(), exports.FigureInfo("x", settings, []))
     page = exports.report_page(exports._figures()).rpartition("<section>")[2]
     assert "Pinned settings" in page
     assert "<td>7</td>" in page
