@@ -9,7 +9,7 @@ from pages.parts.lessons import lesson
 from pillar_core.studies.tuning import Choosing
 
 settings = navigation.begin()
-lesson.banner(settings)
+lesson.banner("curves", settings)
 story.banner(settings)
 with failures.show_refusal("This run could not be trained."):
     if not receipts.look(settings):

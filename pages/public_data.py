@@ -13,7 +13,7 @@ from pages.parts.public_data.sets import is_table, is_text
 
 settings = navigation.begin()
 screening.take_link(settings)
-lesson.banner(settings)
+lesson.banner("public_data", settings)
 with st.container(border=True, key="screen-controls"):
     choice = screening.controls(settings)
 cost = (

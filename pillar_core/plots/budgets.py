@@ -40,8 +40,8 @@ def error_against_epsilon(lines: pd.DataFrame) -> Figure:
                 level = 100 - 100 * float(rows["mean"].mean())
                 side = "bottom" if name == "non_private" else "top"  # on a phone they are near
                 words = f"{REFERENCES[name]}: {level:.1f} %"
-                place = {"annotation_position": f"{side} left"}
-                figure.rule(y=level, dash=style.dash, words=words, **place)
+                place = f"{side} left"
+                figure.rule(y=level, dash=style.dash, words=words, annotation_position=place)
                 continue
             errors = rows.assign(mean=1 - rows["mean"], low=1 - rows["high"], high=1 - rows["low"])
             figure.line(

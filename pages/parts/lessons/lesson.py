@@ -167,20 +167,20 @@ def step(settings: Settings) -> None:
             navigation.link("curves", "Open the explorer", changes={"lesson": 0})
 
 
-def banner(settings: Settings) -> None:
+def banner(page: str, settings: Settings) -> None:
     """On the page that a step sends to: the task of the step that the link carries, a way back and
     a way out."""
     lesson, current = of_number(settings.lesson)
-    if settings.lesson != current or settings.data != step_of(current).explore.get(
-        "data", settings.data
-    ):
+    this = step_of(current)
+    is_shown = (this.page, this.explore["data"]) == (page, settings.data)
+    if settings.lesson != current or not is_shown:
         return
     with st.container(border=True, key="lesson"):
         st.markdown(
             f":material/school: {lesson.name} · **Step {lesson.numbers.index(current) + 1}.**"
-            f" {step_of(current).task}"
+            f" {this.task}"
         )
-        with st.container(horizontal=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
             navigation.link("lessons", "Back to the lesson", icon=":material/arrow_back:")
             _button("End the lesson", 0, key="lesson-end")
 
