@@ -48,7 +48,7 @@ FREE = {
     "jobs": ["pc.jobs.spec"],
     "overview": ["_figure"],
     "panels": ["_figure"],
-    "projection": ["_complete", "rows"],
+    "projection": ["rows"],
     "lesson": ["_figure"],
     "receipts": ["account"],
     "results": ["_lines"],

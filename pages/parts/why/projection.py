@@ -124,22 +124,8 @@ def basis(separation: Separation, kind: str, n_public: int | None = None) -> geo
 def separators(separation: Separation) -> tuple[geo.Separators, bool]:
     """(separators, whether they are all): those that a job made, else a preview of a few, trained
     on few rows."""
-    try:
-        return _complete(separation), True
-    except _MissingError:
-        return _preview(separation), False
-
-
-class _MissingError(Exception):
-    """Separators are not in the store; the pages' cache does not keep that."""
-
-
-@memory.cache(max_entries=8, by=lambda separation: separation.key, is_free=True)
-def _complete(separation: Separation) -> geo.Separators:
-    hyperplanes = geometry.cached_separators(separation.payload, rows(separation.settings))
-    if hyperplanes is None:
-        raise _MissingError
-    return hyperplanes
+    complete = geometry.cached_separators(separation.payload, rows(separation.settings))
+    return (_preview(separation), False) if complete is None else (complete, True)
 
 
 @memory.cache(
