@@ -49,7 +49,6 @@ FREE = {
     "overview": ["_figure"],
     "panels": ["_figure"],
     "projection": ["rows"],
-    "lesson": ["_figure"],
     "receipts": ["account"],
     "results": ["_lines"],
     "story": ["portable.shipped_gap"],

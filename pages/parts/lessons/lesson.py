@@ -17,8 +17,6 @@ from pages.frame.settings import Settings
 from pages.parts.curves import panels
 from pages.parts.lessons import classroom
 from pages.parts.lessons.steps import LESSONS, Lesson, Step, of_number, step_of
-from pillar_core import plots
-from pillar_core.plots.theme import Figure
 from pillar_core.types import Form
 
 _NONE = -1
@@ -297,7 +295,7 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     info = FigureInfo(
         f"lesson_{place}", shown, provenance, seeds, is_synthetic=False, command=this.command
     )
-    show_figure(_figure(place, position, theme.mode()), table, info)
+    show_figure(this.draw(table, position), table, info)
     st.markdown(f":material/key: {this.moral}")
     if this.is_watched and local.toggle(
         "lesson-watch",
@@ -312,11 +310,6 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
         f"Try it live{where}",
         changes={**explore_settings(this, settings), "lesson": place},
     )
-
-
-@memory.cache(is_free=True)
-def _figure(place: int, position: str | float, mode: plots.Mode) -> Figure:
-    return step_of(place).draw(_table(place), position)
 
 
 @memory.cache()
