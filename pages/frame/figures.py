@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import browser, core, exports, plain, session, shares, theme, words
+from pages.frame import browser, core, exports, local, plain, session, shares, theme, words
 from pages.frame.badges import line, show_row
 from pages.frame.exports import FigureInfo as FigureInfo
 from pages.frame.settings import EPSILONS, PARAMS, Settings
@@ -105,9 +105,8 @@ def show_answer(question: str, settings: Settings) -> None:
     """What was measured of a question, once it is opened: a sentence that names the document, and
     the figure of its table."""
     title, sentence, command = words.WORDS["open_questions"][question]
-    below = st.expander(title, icon=":material/quiz:", key=f"answer-{question}", on_change="rerun")
-    if below.open:
-        with below:
+    with local.box(title, "quiz", f"answer-{question}") as is_open:
+        if is_open:
             st.markdown(sentence)
             table = open_questions.table(question)
             draw_figure(
@@ -146,18 +145,14 @@ def _show_exports(
     The buttons come before the table, whose cells take a press of Tab each.
     """
     label = f"Table, description and exports · {line(info.all_badges)}"
-    below = st.expander(
-        label, icon=":material/table_view:", key=f"below-{info.name}", on_change="rerun"
-    )
-    if not below.open:
-        return
-    if callable(figure):
-        figure = figure()
-        with below:
+    with local.box(label, "table_view", f"below-{info.name}") as is_open:
+        if not is_open:
+            return
+        if callable(figure):
+            figure = figure()
             st.plotly_chart(figure, theme=None, key=info.chart, config={"staticPlot": True})
-    figure = figure if runs is None else with_runs(figure, runs)
-    frame = table if isinstance(table, pd.DataFrame) else table()
-    with below:
+        figure = figure if runs is None else with_runs(figure, runs)
+        frame = table if isinstance(table, pd.DataFrame) else table()
         show_row(*info.all_badges, seeds=info.seeds)
         st.caption(plain.text(figure.layout.meta["alt"]))
         browser.save_buttons(info.chart, info.name, light_twins(EPSILONS))

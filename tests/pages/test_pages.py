@@ -16,14 +16,12 @@ import pillar_core as pc
 from page_reading import (
     VIEWS,
     charts,
-    choose,
     fill,
     labelled,
     linked,
     links,
     metric,
     press,
-    send,
     unexplained,
     unfold,
     words,
@@ -220,20 +218,6 @@ def test_the_session_holds_primitives_only(start):
     assert [
         name for name, value in ours.items() if not isinstance(value, str | int | float | bool)
     ] == []
-
-
-def test_a_bad_file_is_told_row_by_row_and_not_taken(start):
-    rows = [
-        f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{'yes' if index % 2 else 'no'}"
-        for index in range(40)
-    ]
-    rows[6] = "nan,1,yes"
-    app = start("rows")
-    send(app, "upload", {"rows.csv": "a,b,label\n" + "\n".join(rows)})
-    choose(app, "upload-public", 1)
-    assert "cannot be used" not in words(app)
-    assert "has 1 empty cells" in words(app)
-    assert all(button.disabled for button in app.button if button.key == "use-upload")
 
 
 def test_explore_shows_why_the_kalman_learner_works(start):

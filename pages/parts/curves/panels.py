@@ -78,9 +78,10 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
     title = "Train the other seeds, and the models without noise and without privacy"
     jobs.sweeps(*_grids(record, settings).values(), title=title, key="classes")
     title = "Which class is taken for which, and the rows that are misread"
-    misread = st.expander(title, icon=":material/grid_view:", key="misread", on_change="rerun")
-    if misread.open:
-        with misread, failures.show_refusal("The run could not be trained again."):
+    with local.box(title, "grid_view", "misread") as is_open:
+        if not is_open:
+            return
+        with failures.show_refusal("The run could not be trained again."):
             tested, labels, read = answers(settings)
             pairs = pd.DataFrame({"class": labels, "taken for": read}).map(names.__getitem__)
             counts = pairs.value_counts(sort=False).rename("rows").reset_index()

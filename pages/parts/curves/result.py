@@ -237,12 +237,9 @@ def panel(settings: Settings) -> None:
     """The explanation, and the button that trains and hands over the file."""
     if mode.binds():
         return
-    below = st.expander(
-        "Download the model", icon=":material/download:", key="release-panel", on_change="rerun"
-    )
-    if not below.open:
-        return
-    with below:
+    with local.box("Download the model", "download", "release-panel") as is_open:
+        if not is_open:
+            return
         st.markdown(
             "What you see above is an **experiment**: its seed is known, so anyone "
             "could subtract the noise. A release trains **anew**, with noise and "

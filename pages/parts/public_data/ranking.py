@@ -386,16 +386,10 @@ def trim(choice: Choice, settings: Settings) -> None:
         or not SCORES[choice.score].is_of_features
     ):
         return
-    below = st.expander(
-        "Trim: keep the rows that help",
-        icon=":material/content_cut:",
-        key="screen-trim",
-        on_change="rerun",
-    )
-    if not below.open:
-        return
-    Account(choice.private).look(is_ranking=True)
-    with below:
+    with local.box("Trim: keep the rows that help", "content_cut", "screen-trim") as is_open:
+        if not is_open:
+            return
+        Account(choice.private).look(is_ranking=True)
         st.markdown(
             "All candidates but the private set's own parts go into one pool, and every private row"
             " votes for the cluster of public rows nearest to it. The tenth of images with the most"
