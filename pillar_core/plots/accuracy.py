@@ -212,7 +212,12 @@ def _curve(figure: Drawing, curve: pd.DataFrame, *, epsilon: float, symbol: str)
         colour,
         hover=f"%{{text}}<extra>{label}</extra>",
         mode="lines+markers",
-        text=[_hover(row) for row in curve.itertuples()],
+        text=[
+            f"k = {row.k:g}: {100 * row.mean:.1f} %"
+            + (f" [{100 * row.low:.1f}, {100 * row.high:.1f}]" if math.isfinite(row.low) else "")
+            + f", n = {row.seeds}"
+            for row in curve.itertuples()
+        ],
         name=label,
         marker={"symbol": symbol, "size": 7, "color": colour},
         end=label,
@@ -364,11 +369,6 @@ def _note(figure: Figure, present: Here) -> marks.Looks:
         "ay": 38 if 100 * present.accuracy > bottom + 0.2 * (top - bottom) else -38,
         "font": {"size": 13, "color": ink.text},
     }
-
-
-def _hover(row: Any) -> str:
-    spread = f" [{100 * row.low:.1f}, {100 * row.high:.1f}]" if math.isfinite(row.low) else ""
-    return f"k = {row.k:g}: {100 * row.mean:.1f} %{spread}, n = {row.seeds}"
 
 
 def _alt(budgets: int, bests: list[str], roof: pd.DataFrame) -> str:

@@ -17,7 +17,7 @@ from pillar_core import metrics, plots, store
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.runs.tables import record_of
 from pillar_core.studies.compare import learners
-from pillar_core.types import Form, PublicFacts, RunRecord
+from pillar_core.types import Form, PublicFacts
 
 _ABSENT = "The rows are not on this machine, and its records alone cannot feed this view."
 
@@ -31,13 +31,20 @@ def draw_curves(settings: Settings, runs: pd.DataFrame) -> None:
         here = here[here["k"] == settings.k]
     stored = store.default().get_json("record", here["key"].iloc[0])
     record = record_of(stored, facts=PublicFacts(**stored["facts"]), data="")
-    _summary(record, here, settings)
+    mean, low, high = metrics.over_runs(here["accuracy"].astype(float).to_list())
+    ends = f" ({100 * low:.1f}–{100 * high:.1f})" if len(here) > 1 else ""
+    value, hint = f"{100 * mean:.1f} %", f"Mean of {len(here)} seeds."
+    accuracy = {"label": f"Test accuracy{ends}", "value": value, "help": hint}
+    result.gain(result.summary(record, settings, accuracy), record, settings)
+    badges.show_row(*badges.DIAGNOSTIC)
+    rows = f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows"
+    st.badge(f"{rows} · trained on {record.device}", color="gray")
     view = figures.choice(settings)
     info = FigureInfo(f"recorded_{view}", settings, badges.DIAGNOSTIC, is_synthetic=False)
     k = int(record.settings.get("k") or 0)
     taking: Form = {"takes": ["k", "epsilon"], "method": settings.method}
     if view == "k" and k:
-        star = plots.Here(k, settings.epsilon, float(here["accuracy"].mean()))
+        star = plots.Here(k, settings.epsilon, mean)
         draw_figure(plots.accuracy_against_k, runs, info, present=star, **taking)
     elif view == "plane" and k:
         cell = (k, settings.epsilon)
@@ -86,14 +93,3 @@ def _ways(settings: Settings, runs: pd.DataFrame) -> None:
         label = "Fetch these rows" if is_fetchable else "Bring these rows"
         navigation.link("rows", f"{label} on Rows")
         session.draw_way_on()
-
-
-def _summary(record: RunRecord, here: pd.DataFrame, settings: Settings) -> None:
-    mean, low, high = metrics.over_runs(here["accuracy"].astype(float).to_list())
-    ends = f" ({100 * low:.1f}–{100 * high:.1f})" if len(here) > 1 else ""
-    value, hint = f"{100 * mean:.1f} %", f"Mean of {len(here)} seeds."
-    accuracy = {"label": f"Test accuracy{ends}", "value": value, "help": hint}
-    result.gain(result.summary(record, settings, accuracy), record, settings)
-    badges.show_row(*badges.DIAGNOSTIC)
-    rows = f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows"
-    st.badge(f"{rows} · trained on {record.device}", color="gray")

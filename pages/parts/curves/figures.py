@@ -234,7 +234,13 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     own = curves.table.loc[curves.table["method"] == method_of(settings), "k"].tolist()
     span = own or curves.grids[0]["k"]
     reach = max((k for k in ks if not min(span) <= k <= max(span)), default=0)
-    heights = _outside(accuracies, curves.table["accuracy"])
+    # outwards to a whole twentieth, so that a figure stays while single runs move
+    drawn = curves.table["accuracy"]
+    lowest, highest = min(accuracies, default=1.0), max(accuracies, default=0.0)
+    heights = (
+        *([math.floor(20 * lowest) / 20] if lowest < drawn.min() else []),
+        *([math.ceil(20 * highest) / 20] if highest > drawn.max() else []),
+    )
     drawn_from = (
         curves.key,
         theme.mode(),
@@ -315,16 +321,6 @@ def _curves_figure(
     )
 
 
-def _outside(values: list[float], drawn: "pd.Series[float]") -> tuple[float, ...]:
-    """What the axis needs to hold single runs beside those drawn, outwards to a whole twentieth, so
-    that a figure stays while these move."""
-    low, high = min(values, default=1.0), max(values, default=0.0)
-    return (
-        *([math.floor(20 * low) / 20] if low < drawn.min() else []),
-        *([math.ceil(20 * high) / 20] if high > drawn.max() else []),
-    )
-
-
 def _with_star(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     star = store.default().get_json("record", core.run_key(settings))
     return pd.concat([table, sweep.table([star] if star else [])]).drop_duplicates(
@@ -379,7 +375,16 @@ def draw_why(record: RunRecord, settings: Settings) -> None:
         "\n".join(f"- {plain.text(reason)}" for reason in record.why)
         or "Every setting was given; no rule chose one."
     )
-    table = _settings_table(record)
+    declared = params_of(pc.METHODS[record.method].settings)
+    chosen = {
+        name: declared[name].none_means if value is None else value
+        for name, value in record.settings.items()
+    }
+    lines = [
+        (name, f"{value:.6g}" if isinstance(value, float) else str(value), declared[name].help)
+        for name, value in chosen.items()
+    ]
+    table = pd.DataFrame(lines, columns=["setting", "value", "meaning"])
     left, right = st.columns([3, 2])
     columns = {
         "setting": st.column_config.TextColumn(width=125),
@@ -401,20 +406,6 @@ def draw_why(record: RunRecord, settings: Settings) -> None:
     if record.method == one_training.LEARNER:
         _why_it_works(settings)
     show_answer("never_worse", settings)
-
-
-def _settings_table(record: RunRecord) -> pd.DataFrame:
-    """The run's solved settings in words."""
-    declared = params_of(pc.METHODS[record.method].settings)
-    chosen = {
-        name: declared[name].none_means if value is None else value
-        for name, value in record.settings.items()
-    }
-    lines = [
-        (name, f"{value:.6g}" if isinstance(value, float) else str(value), declared[name].help)
-        for name, value in chosen.items()
-    ]
-    return pd.DataFrame(lines, columns=["setting", "value", "meaning"])
 
 
 def _pinned_curves(settings: Settings) -> pd.DataFrame:

@@ -132,7 +132,11 @@ def summary(record: RunRecord, settings: Settings, accuracy: Mapping[str, Json])
             ),
         )
         hint = " ".join([f"Used by the model, of {record.facts.d:,} features.", *record.notes])
-        last.metric("Directions", _directions(record, settings), help=hint)
+        k = record.settings.get("k")
+        used = f"{k:,}" if k else f"all {record.facts.d:,}"
+        if settings.k == codec.RULE and core.words_of_rule(record.method) != "rule":
+            used = "all"
+        last.metric("Directions", used, help=hint)
     place = third.empty()
     place.metric(odds.METRIC, "…")
     return place
@@ -225,12 +229,6 @@ def accuracy(record: RunRecord, settings: Settings) -> dict[str, Json]:
 def percent(share: float | None) -> str:
     """A share for people, “none” where there is none."""
     return "none" if share is None else f"{100 * share:.1f} %"
-
-
-def _directions(record: RunRecord, settings: Settings) -> str:
-    if settings.k == codec.RULE and core.words_of_rule(record.method) != "rule":
-        return "all"
-    return f"{record.settings['k']:,}" if record.settings.get("k") else f"all {record.facts.d:,}"
 
 
 def panel(settings: Settings) -> None:
