@@ -17,7 +17,7 @@ import pillar_core as pc
 from pages.frame import memory, session, shares
 from pages.frame.settings import AUTO, NONE, PART, PUBLIC_TITLES, RULE, Settings
 from pillar_core import mode, store, texts
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Json
 from pillar_core.backbones import is_ready
 from pillar_core.backbones.names import address
 from pillar_core.backbones.text import OPEN_CLIP, text_embeddings, zero_shot_accuracy
@@ -149,20 +149,19 @@ def of_run(make: Callable[..., T], *, show_spinner: str, max_entries: int = 8) -
 def spec(settings: Settings) -> RunSpec:
     """The specification of the settings' run; it has a k only where a private learner uses one and
     no rule chooses it."""
-    return sweep.spec_of(
-        {
-            **axes(settings),
-            **(k_axis(settings) if pc.METHODS[settings.method].is_private else {}),
-            "method": settings.method,
-            "epsilon": settings.epsilon,
-            "seed": settings.seed,
-        }
-    )
+    return sweep.spec_of(grid(settings, seed=settings.seed))
+
+
+def grid(settings: Settings, **changes: Json) -> Form:
+    """The settings' run over their seeds as a grid, with other axes for some of its own."""
+    own = {"method": settings.method, "epsilon": settings.epsilon, "seed": seeds(settings)}
+    return {**axes(settings), **k_axis(settings), **own, **changes}
 
 
 def k_axis(settings: Settings) -> Form:
-    """k as an axis of a grid, where the learner has one and no rule chooses it."""
-    return {"k": settings.k} if has_k(settings.method) and settings.k != RULE else {}
+    """k as an axis of a grid, where a private learner uses one and no rule chooses it."""
+    has_choice = settings.k != RULE and pc.METHODS[settings.method].is_private
+    return {"k": settings.k} if has_choice and has_k(settings.method) else {}
 
 
 def find_runs(grids: Sequence[Form]) -> dict[str, tuple[RunSpec, Form | None]]:

@@ -51,12 +51,7 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
             icon=":material/horizontal_rule:",
         )
         return
-    grid = {
-        **core.axes(settings),
-        "method": settings.method,
-        "epsilon": list(_DRAWN),
-    }
-    grid |= core.k_axis(settings) | {"seed": core.seeds(settings)}
+    grid = core.grid(settings, epsilon=list(_DRAWN))
     first = grid | {"epsilon": list(RUNS), "seed": settings.seed}
     if core.ships(settings) and settings.k == codec.RULE:  # each move of k would train three more
         jobs.train_first(sweep.group_specs(first))

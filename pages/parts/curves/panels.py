@@ -104,20 +104,9 @@ def _show_tested(tested: Array, rows: list[int], words: list[str], settings: Set
 def _grids(record: RunRecord, settings: Settings) -> dict[str, Form]:
     """The runs that tell what a class loses to noise from what it loses to projection, by the name
     of the model."""
-    shared = {
-        **core.axes(settings),
-        "seed": core.seeds(settings),
-    }
+    shared = {**core.axes(settings), "seed": core.seeds(settings)}
     ceiling = {**shared, "method": "non_private"}
-    grids = {
-        "private": {
-            **shared,
-            "method": settings.method,
-            **core.k_axis(settings),
-            "epsilon": settings.epsilon,
-        },
-        "no privacy": ceiling,
-    }
+    grids = {"private": core.grid(settings), "no privacy": ceiling}
     if record.settings.get("k"):
         grids["no noise, same k"] = ceiling | {"k": record.settings["k"]}
     return grids
