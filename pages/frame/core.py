@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
 import pandas as pd
 
 import pillar_core as pc
@@ -458,11 +457,11 @@ def class_counts(settings: Settings) -> pd.DataFrame:
         "public": parts.public_y,
         "test": data.y_test,
     }
-    tables = [
-        pd.DataFrame({"class": names, "part": part, "rows": np.bincount(of, minlength=len(names))})
-        for part, of in labels.items()
-        if of is not None
-    ]
+    tables = []
+    for part, of in labels.items():
+        if of is not None:
+            rows = pd.Series(of).value_counts().reindex(range(len(names)), fill_value=0)
+            tables.append(pd.DataFrame({"class": names, "part": part, "rows": rows}))
     return pd.concat(tables, ignore_index=True)
 
 

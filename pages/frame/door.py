@@ -6,20 +6,26 @@ import hmac
 import os
 import sys
 from collections import deque
+from collections.abc import Awaitable, Callable, MutableMapping
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import streamlit as st
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from starlette.requests import HTTPConnection
-from starlette.responses import PlainTextResponse, RedirectResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.responses import RedirectResponse, Response
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from pillar_core import mode
 from pillar_core.errors import SettingError
 
+Scope = MutableMapping[str, Any]
+"""A request or a message of ASGI."""
+Receive = Callable[[], Awaitable[Scope]]
+Send = Callable[[Scope], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Address = tuple[str, int]
 _PROXIED = ("forwarded", "x-forwarded-", "x-real-ip", "via", "cf-")
 _MESSAGES = (
@@ -69,7 +75,7 @@ class Door:
     """An ASGI wrapper that refuses requests that the mode does not allow, and framing by other
     origins, save a demo by its hub."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: App) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,7 +83,7 @@ class Door:
         for everybody."""
         is_demo = mode.is_demo()
 
-        async def answer(message: Message) -> None:
+        async def answer(message: Scope) -> None:
             if message["type"] == "http.response.start":
                 policy = b"frame-ancestors 'self'" + (
                     _HUB if is_demo and os.environ.get("SPACE_ID") else b""
@@ -89,7 +95,7 @@ class Door:
                 message["bytes"] = message["bytes"].replace(_FOLDER, b"-" * len(_FOLDER))
             await send(message)
 
-        async def ask() -> Message:
+        async def ask() -> Scope:
             message = await receive()
             while (
                 is_demo
@@ -112,7 +118,9 @@ class Door:
                 if scope["type"] == "websocket":
                     await send({"type": "websocket.close", "code": 1008})
                 else:
-                    await PlainTextResponse(f"{refusal}\n", 403)(scope, receive, send)
+                    await Response(f"{refusal}\n", 403, media_type="text/plain")(
+                        scope, receive, send
+                    )
                 return
         await self._app(scope, ask, answer)
 
