@@ -203,6 +203,7 @@ def with_runs(figure: Figure, marked: Mapping[str, Json]) -> Figure:
 def _curve(figure: Drawing, curve: pd.DataFrame, *, epsilon: float, symbol: str) -> str:
     """Draws the curve of a budget with its best k ringed, and says that in words."""
     colour, label, top = epsilon_colour(epsilon), epsilon_label(epsilon), best(curve)
+    points: list[Any] = list(curve.itertuples())
     band = curve.dropna(subset=["low"])
     if len(band):
         figure.band(band["k"], 100 * band["low"], 100 * band["high"], colour, opacity=0.16)
@@ -216,7 +217,7 @@ def _curve(figure: Drawing, curve: pd.DataFrame, *, epsilon: float, symbol: str)
             f"k = {row.k:g}: {100 * row.mean:.1f} %"
             + (f" [{100 * row.low:.1f}, {100 * row.high:.1f}]" if math.isfinite(row.low) else "")
             + f", n = {row.seeds}"
-            for row in curve.itertuples()
+            for row in points
         ],
         name=label,
         marker={"symbol": symbol, "size": 7, "color": colour},
