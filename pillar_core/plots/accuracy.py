@@ -220,6 +220,7 @@ def _curve(figure: Drawing, curve: pd.DataFrame, *, epsilon: float, symbol: str)
             for row in points
         ],
         name=label,
+        legendgroup=f"{epsilon:g}",  # by which the browser finds the curve that a star walks on
         marker={"symbol": symbol, "size": 7, "color": colour},
         end=label,
     )
@@ -344,6 +345,7 @@ def _star(present: Here) -> marks.Looks:
             "line": {"width": 1.6, "color": current_ink().surface},
         },
         "showlegend": False,
+        "legendgroup": f"{present.epsilon:g}",
         "meta": "here",
     }
 
