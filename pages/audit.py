@@ -23,7 +23,7 @@ VIEWS = {
 }
 
 settings = navigation.begin()
-lesson.banner(settings)
+lesson.banner("audit", settings)
 if not receipts.look(settings):
     st.stop()
 view = local.choice(

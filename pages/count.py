@@ -6,7 +6,7 @@ from pages.parts.count import noisy_steps
 from pages.parts.lessons import lesson
 
 settings = navigation.begin()
-lesson.banner(settings)
+lesson.banner("count", settings)
 setting = noisy_steps.controls(settings)
 if setting is not None:
     noisy_steps.numbers(setting)

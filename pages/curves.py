@@ -9,7 +9,7 @@ from pages.parts.lessons import lesson
 from pillar_core.studies.tuning import Choosing
 
 settings = navigation.begin()
-lesson.banner(settings)
+lesson.banner("curves", settings)
 story.banner(settings)
 with failures.show_refusal("This run could not be trained."):
     if not receipts.look(settings):
@@ -24,7 +24,7 @@ with failures.show_refusal("This run could not be trained."):
     above, below = st.container(gap="small"), st.container(gap="small")
     picture, head = (above, below) if theme.is_narrow() else (below, above)
     with head:
-        odds_place = result.summary(record, settings)
+        odds_place = result.summary(record, settings, result.accuracy(record, settings))
         view = figures.choice(settings)
     with picture:
         measured = (

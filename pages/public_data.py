@@ -5,7 +5,7 @@ import dataclasses
 
 import streamlit as st
 
-from pages.frame import navigation, receipts
+from pages.frame import local, navigation, receipts
 from pages.parts.lessons import lesson
 from pages.parts.public_data import question as screening
 from pages.parts.public_data import ranking
@@ -13,7 +13,7 @@ from pages.parts.public_data.sets import is_table, is_text
 
 settings = navigation.begin()
 screening.take_link(settings)
-lesson.banner(settings)
+lesson.banner("public_data", settings)
 with st.container(border=True, key="screen-controls"):
     choice = screening.controls(settings)
 cost = (
@@ -40,14 +40,8 @@ if table is not None:
     ranking.draw(choice, table, settings)
     ranking.trim(choice, settings)
     ranking.cards(choice, table)
-    below = st.expander(
-        "How many public rows do I need?",
-        icon=":material/groups:",
-        key="screen-enough",
-        on_change="rerun",
-    )
-    if below.open:
-        with below:
+    with local.box("How many public rows do I need?", "groups", "screen-enough") as is_open:
+        if is_open:
             ranking.enough(choice, settings)
     if is_text(choice.private) or is_table(choice.private):
         st.caption(
@@ -56,9 +50,6 @@ if table is not None:
         )
     else:
         title = "Look closer: measured accuracy, angles, spectra"
-        closer = st.expander(
-            title, icon=":material/search:", key="screen-closer", on_change="rerun"
-        )
-        if closer.open:
-            with closer:
+        with local.box(title, "search", "screen-closer") as is_open:
+            if is_open:
                 ranking.more(choice, table, settings)

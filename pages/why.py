@@ -4,11 +4,13 @@ beside the measured one."""
 import streamlit as st
 
 from pages.frame import badges, local, navigation, receipts, words
+from pages.parts.lessons import lesson
 from pages.parts.why import projection
 from pillar_core import geometry as geo
 from pillar_core.numerics import number_words
 
 settings = navigation.begin()
+lesson.banner("why", settings)
 if not receipts.look(settings):
     st.stop()
 separation = projection.Separation(settings)

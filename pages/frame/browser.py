@@ -152,7 +152,7 @@ def moving_chart(
     _component("moving", isolate_styles=False)(key=key, data=data)
 
 
-@memory.cache(max_entries=64, is_free=True)
+@memory.cache(is_free=True)
 def _json(base_: str, is_narrow: bool, _figure: Figure) -> str:
     return str((narrow_copy(_figure) if is_narrow else _figure).to_json(validate=False))
 

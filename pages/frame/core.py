@@ -16,7 +16,7 @@ import pillar_core as pc
 from pages.frame import memory, session, shares
 from pages.frame.settings import AUTO, NONE, PART, PUBLIC_TITLES, RULE, Settings
 from pillar_core import mode, store, texts
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Json
 from pillar_core.backbones import is_ready
 from pillar_core.backbones.names import address
 from pillar_core.backbones.text import OPEN_CLIP, text_embeddings, zero_shot_accuracy
@@ -114,7 +114,7 @@ def run_key(settings: Settings) -> str:
     return sweep.run_key(spec(settings))
 
 
-@memory.cache(max_entries=64, show_spinner="Training a private model …", by=run_key, is_free=True)
+@memory.cache(show_spinner="Training a private model …", by=run_key, is_free=True)
 def run(settings: Settings) -> RunRecord:
     """One experiment without its classifier, from the store, or trained now and stored."""
     record = find(settings)
@@ -130,7 +130,7 @@ def find(settings: Settings) -> RunRecord | None:
     return sweep.find(run_key(settings))
 
 
-def of_run(make: Callable[..., T], *, max_entries: int, show_spinner: str) -> Callable[..., T]:
+def of_run(make: Callable[..., T], *, show_spinner: str, max_entries: int = 8) -> Callable[..., T]:
     """What `make` finds out about a run from its specification, its split and named arguments, kept
     by the run's key and those."""
 
@@ -148,20 +148,19 @@ def of_run(make: Callable[..., T], *, max_entries: int, show_spinner: str) -> Ca
 def spec(settings: Settings) -> RunSpec:
     """The specification of the settings' run; it has a k only where a private learner uses one and
     no rule chooses it."""
-    return sweep.spec_of(
-        {
-            **axes(settings),
-            **(k_axis(settings) if pc.METHODS[settings.method].is_private else {}),
-            "method": settings.method,
-            "epsilon": settings.epsilon,
-            "seed": settings.seed,
-        }
-    )
+    return sweep.spec_of(grid(settings, seed=settings.seed))
+
+
+def grid(settings: Settings, **changes: Json) -> Form:
+    """The settings' run over their seeds as a grid, with other axes for some of its own."""
+    own = {"method": settings.method, "epsilon": settings.epsilon, "seed": seeds(settings)}
+    return {**axes(settings), **k_axis(settings), **own, **changes}
 
 
 def k_axis(settings: Settings) -> Form:
-    """k as an axis of a grid, where the learner has one and no rule chooses it."""
-    return {"k": settings.k} if has_k(settings.method) and settings.k != RULE else {}
+    """k as an axis of a grid, where a private learner uses one and no rule chooses it."""
+    has_choice = settings.k != RULE and pc.METHODS[settings.method].is_private
+    return {"k": settings.k} if has_choice and has_k(settings.method) else {}
 
 
 def find_runs(grids: Sequence[Form]) -> dict[str, tuple[RunSpec, Form | None]]:
@@ -306,15 +305,14 @@ def may_be_public(upload: Upload, settings: Settings) -> bool:
 
     Reads no row, so that the sidebar need not wait for the data.
     """
-    known, private = pc.DATASETS.find(settings.data), uploads.card(settings.data)
-    if known is not None and known.kind == "generator":  # some draw images, others rows
+    kind, private = kind_of(settings.data), uploads.card(settings.data)
+    if kind == "generator":  # some draw images, others rows
         return True
-    is_images = upload.kind == uploads.IMAGES
-    if is_images or holds_images(settings):
-        return is_images == holds_images(settings)
+    if uploads.IMAGES in (upload.kind, kind):
+        return upload.kind == kind
     if private is not None:
         return upload.shape == private.shape
-    width = number_of(known.d) if known is not None and known.kind == "tabular" else None
+    width = number_of(pc.DATASETS[settings.data].d) if kind == "tabular" else None
     return width is None or upload.shape == (width,)
 
 
@@ -328,12 +326,15 @@ def backbone(settings: Settings) -> str | None:
     )
 
 
+def kind_of(name: str) -> str:
+    """What a set holds, as its card says it: images, texts, tabular, …; reads no row."""
+    card = uploads.card(name) or pc.DATASETS.find(name)
+    return "" if card is None else card.kind
+
+
 def holds_images(settings: Settings) -> bool:
     """Whether the private rows are images; reads none of them."""
-    card = uploads.card(settings.data)
-    if card is not None:
-        return card.kind == uploads.IMAGES
-    return settings.data in pc.DATASETS and pc.DATASETS[settings.data].kind == "images"
+    return kind_of(settings.data) == uploads.IMAGES
 
 
 def holds_texts(settings: Settings) -> bool:
@@ -341,7 +342,7 @@ def holds_texts(settings: Settings) -> bool:
     card = uploads.card(settings.data)
     if card is not None:
         return card.is_text or any(map(is_of_text, card.names))
-    return settings.data in pc.DATASETS and pc.DATASETS[settings.data].kind == "texts"
+    return kind_of(settings.data) == "texts"
 
 
 def encoders(settings: Settings) -> list[str]:
@@ -434,9 +435,8 @@ def zero_shot(settings: Settings) -> float | None:
     backbone, or where no row was read yet."""
     name = backbone(settings) or ""
     if name.startswith(OPEN_CLIP) and split_key(settings) in _LOADED:
-        with contextlib.suppress(
-            PillarError
-        ):  # a visitor of a demo who has no share left sees the figure without it
+        # a visitor of a demo who has no share left sees the figure without it
+        with contextlib.suppress(PillarError):
             return _zero_shot(settings.data, name, splitting.state(settings.data))
     return None
 
@@ -457,17 +457,12 @@ def class_counts(settings: Settings) -> pd.DataFrame:
         "public": parts.public_y,
         "test": data.y_test,
     }
-    rows = [
-        (name, part, count)
-        for part, values in labels.items()
-        if values is not None
-        for name, count in zip(
-            names,
-            pd.Series(values).value_counts().reindex(range(len(names)), fill_value=0),
-            strict=True,
-        )
-    ]
-    return pd.DataFrame(rows, columns=["class", "part", "rows"])
+    tables = []
+    for part, of in labels.items():
+        if of is not None:
+            rows = pd.Series(of).value_counts().reindex(range(len(names)), fill_value=0)
+            tables.append(pd.DataFrame({"class": names, "part": part, "rows": rows}))
+    return pd.concat(tables, ignore_index=True)
 
 
 @memory.cache(max_entries=1, is_free=True)
@@ -508,7 +503,7 @@ def _zero_shot(data: str, name: str, state: str) -> float | None:
     return None
 
 
-@memory.cache(max_entries=32, is_free=True)
+@memory.cache(is_free=True)
 def _specs_by_key(
     fingerprint_: str, _grids: Sequence[Form]
 ) -> dict[str, tuple[RunSpec, Form | None]]:
@@ -516,7 +511,7 @@ def _specs_by_key(
     return {key: (spec, None) for key, spec in zip(sweep.run_keys(specs), specs, strict=True)}
 
 
-@memory.cache(max_entries=256, by=run_key, is_free=True)
+@memory.cache(by=run_key, is_free=True)
 def _rule_k(settings: Settings) -> int | None:
     with contextlib.suppress(PillarError):
         return int(solve_spec(spec(settings), split(settings)).settings.k)

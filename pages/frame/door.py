@@ -7,14 +7,15 @@ import os
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import streamlit as st
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from starlette.requests import HTTPConnection
+from starlette.responses import RedirectResponse, Response
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from pillar_core import mode
@@ -80,7 +81,6 @@ class Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers as the app does, or says why not. What operators ask, health and readiness, is
         for everybody."""
-        kind = scope["type"]
         is_demo = mode.is_demo()
 
         async def answer(message: Scope) -> None:
@@ -106,51 +106,28 @@ class Door:
             return message
 
         if (
-            kind in ("http", "websocket")
+            scope["type"] in ("http", "websocket")
             and not scope["path"].endswith("/_stcore/health")
             and scope["path"] != place(READY)
         ):
-            headers = {
-                name.decode("latin-1").lower(): value.decode("latin-1")
-                for name, value in scope["headers"]
-            }
-            if (cookie := _new_cookie(scope)) is not None:
-                rest = [
-                    (name, value)
-                    for name, value in parse_qsl(scope["query_string"].decode("latin-1"))
-                    if name != "token"
-                ]
-                await _respond(
-                    send,
-                    303,
-                    b"",
-                    (b"location", f"?{urlencode(rest)}".encode()),
-                    (b"set-cookie", cookie),
-                )
+            asked = HTTPConnection(scope)
+            if scope["type"] == "http" and _has_token(asked.query_params.get("token", "")):
+                await _admission(asked)(scope, receive, send)
                 return
-            if refusal := _refusal(scope, headers):
-                if kind == "websocket":
+            if refusal := _refusal(asked):
+                if scope["type"] == "websocket":
                     await send({"type": "websocket.close", "code": 1008})
                 else:
-                    await _respond(send, 403, f"{refusal}\n".encode())
+                    await Response(f"{refusal}\n", 403, media_type="text/plain")(
+                        scope, receive, send
+                    )
                 return
         await self._app(scope, ask, answer)
 
 
-async def _respond(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
-    shape = [
-        (b"content-type", b"text/plain; charset=utf-8"),
-        (b"content-length", str(len(body)).encode()),
-        *headers,
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": shape})
-    await send({"type": "http.response.body", "body": body})
-
-
-def _refusal(scope: Scope, headers: dict[str, str]) -> str:
+def _refusal(asked: HTTPConnection) -> str:
     """Why this request is not let in, "" where it is."""
-    host = headers.get("host", "")
-    origin = headers.get("origin")
+    host, origin = asked.headers.get("host", ""), asked.headers.get("origin")
     if (
         origin is not None
         and urlsplit(origin).netloc != host
@@ -158,24 +135,25 @@ def _refusal(scope: Scope, headers: dict[str, str]) -> str:
     ):
         return "Pages of another origin do not reach this app."
     if os.environ.get(mode.TOKEN):
+        name, value = _cookie()
         return (
             ""
-            if _has_cookie(headers.get("cookie", ""))
+            if hmac.compare_digest(asked.cookies.get(name, "").encode(), value.encode())
             else "Open the address with ?token=... that the server printed at its start."
         )
     if mode.is_demo():
         return ""
     if urlsplit(f"//{host}").hostname not in mode.LOOPBACK or any(
-        name.startswith(_PROXIED) for name in headers
+        name.startswith(_PROXIED) for name in asked.headers
     ):
         return (
             "This app is for one person at its own machine, asked for as localhost and through no"
             f" proxy. {_WAY}"
         )
-    if not any(client is scope["client"] for client in _OWN):
-        if _account(scope["client"], scope["server"]) not in (0, os.getuid()):
+    if not any(client is asked["client"] for client in _OWN):
+        if _account(asked["client"], asked["server"]) not in (0, os.getuid()):
             return f"This app belongs to another account of this machine. {_WAY}"
-        _OWN.append(scope["client"])
+        _OWN.append(asked["client"])
     return ""
 
 
@@ -224,28 +202,19 @@ def _cookie() -> tuple[str, str]:
     return f"pillar_{name[:8]}", value
 
 
-def _has_cookie(written: str) -> bool:
-    name, value = _cookie()
-    try:
-        cookies = SimpleCookie(written)
-    except CookieError:
-        return False
-    return name in cookies and hmac.compare_digest(cookies[name].value.encode(), value.encode())
-
-
-def _new_cookie(scope: Scope) -> bytes | None:
-    """The cookie for a request that brings the token, None for every other."""
+def _has_token(brought: str) -> bool:
     token = os.environ.get(mode.TOKEN)
-    brought = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))).get("token", "")
-    if (
-        not token
-        or scope["type"] != "http"
-        or not hmac.compare_digest(brought.encode(), token.encode())
-    ):
-        return None
+    return bool(token) and hmac.compare_digest(brought.encode(), str(token).encode())
+
+
+def _admission(asked: HTTPConnection) -> RedirectResponse:
+    """The same address without the token, and the cookie in its stead."""
+    rest = [(name, value) for name, value in asked.query_params.multi_items() if name != "token"]
+    response = RedirectResponse(f"?{urlencode(rest)}", 303)
+    is_secure = asked.get("scheme") == "https"
     name, value = _cookie()
-    secure = "; Secure" if scope.get("scheme") == "https" else ""
-    return f"{name}={value}; Path=/; Max-Age=34560000; HttpOnly; SameSite=Lax{secure}".encode()
+    response.set_cookie(name, value, 34_560_000, httponly=True, samesite="lax", secure=is_secure)
+    return response
 
 
 def _is_for_visitors(frame: bytes) -> bool:

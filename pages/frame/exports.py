@@ -5,9 +5,9 @@ holds those as text until its tab is closed.
 
 import contextlib
 import dataclasses
+import functools
 import html
 import json
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from string import Template
@@ -20,20 +20,59 @@ import yaml
 import pillar_core as pc
 from pages.frame import core, shares
 from pages.frame import settings as codec
+from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds
 from pages.frame.settings import AUTO, Settings
 from pillar_core.arrays import Json
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.plots.theme import Figure, current_ink, script
 from pillar_core.runs.records import without_formulas
-from pillar_core.runs.repeated import file_of
+from pillar_core.runs.repeated import command, file_of
+from pillar_core.types import Form, Provenance, Values
 
 _PIN_COLUMNS = ("data", "public", "method", "k", "epsilon", "seed")
 """What a table of pins says of each."""
-_KEY = "report."
+_KEY = "report.figures"
 _MOST, _ROWS = 12, 200
 """Figures of a report and rows of a table, at most."""
 _REPORT = Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8"))
+
+
+@dataclasses.dataclass(frozen=True)
+class FigureInfo:
+    """What a page says of a figure, and what its exports are made of.
+
+    name: part of file names and element keys, in snake_case, unique on a page.
+    badges: from `badges`. "synthetic" joins them where rows of the settings' private set were read
+    and are generated, by `is_synthetic`. is_accuracy: test accuracy on a page that does not say the
+    share of the largest class: it is written below. command: the shell command that repeats it, by
+    default that of the settings' run. sets: further data sets that it shows.
+    """
+
+    name: str
+    settings: Settings
+    badges: Sequence[str] = DIAGNOSTIC
+    seeds: Seeds = None
+    is_synthetic: bool | None = None
+    is_accuracy: bool = False
+    command: str = ""
+    sets: Iterable[str] = ()
+
+    @property
+    def chart(self) -> str:
+        """The key of the chart."""
+        return f"chart-{self.name}"
+
+    @property
+    def all_badges(self) -> list[str]:
+        """The badges with "synthetic" where it is due."""
+        reads_rows = not set(self.badges).isdisjoint(Provenance)
+        is_synthetic = self.is_synthetic
+        if is_synthetic is None:
+            is_synthetic = (
+                reads_rows and REAL not in self.badges and core.is_synthetic(self.settings.data)
+            )
+        return [*self.badges, *([SYNTHETIC] if is_synthetic else [])]
 
 
 def settings_yaml(settings: Settings) -> str:
@@ -47,45 +86,27 @@ def settings_yaml(settings: Settings) -> str:
 
 def command_line(settings: Settings) -> str:
     """The shell command that trains the same run."""
-    run_spec = core.spec(settings)
-    arguments = [
-        "python",
-        "-m",
-        "pillar_core",
+    spec = core.spec(settings)
+    return command(
         "run",
-        "--method",
-        run_spec.method,
-        *data_words(settings, core.public_axis(settings)),
-    ]
-    arguments += [] if run_spec.epsilon is None else ["--epsilon", f"{run_spec.epsilon:g}"]
-    arguments += [
-        "--delta",
-        f"{run_spec.delta:g}",
-        "--accountant",
-        run_spec.accountant,
-        "--relation",
-        run_spec.relation,
-        *(["--metric", run_spec.metric] if run_spec.metric else []),
-    ]
-    for name, value in run_spec.settings.items():
-        arguments += ["--set", f"{name}={value}"]
-    return shlex.join([*arguments, "--seed", str(run_spec.seed)])
+        spec.settings,
+        method=spec.method,
+        **data_options(settings, core.public_axis(settings)),
+        epsilon=spec.epsilon,
+        delta=spec.delta,
+        accountant=spec.accountant,
+        relation=spec.relation,
+        metric=spec.metric or None,
+        seed=spec.seed,
+    )
 
 
-def data_words(settings: Settings, public: Mapping[str, Json]) -> list[str]:
+def data_options(settings: Settings, public: Values) -> Form:
     """The options of a command that name the data and say, as the axis `public` does, which rows
     are public."""
-    options = [
-        "--dataset",
-        file_of(settings.data),
-        *([] if settings.backbone == AUTO else ["--backbone", settings.backbone]),
-    ]
-    named = {
-        name: file_of(value) if name == "public" else str(value) for name, value in public.items()
-    }
-    return options + [
-        word for name, value in named.items() for word in (f"--{name.replace('_', '-')}", value)
-    ]
+    backbone = None if settings.backbone == AUTO else settings.backbone
+    files = {name: file_of(value) for name, value in public.items() if name == "public"}
+    return {"dataset": file_of(settings.data), "backbone": backbone, **public, **files}
 
 
 def csv(table: pd.DataFrame) -> bytes:
@@ -125,37 +146,20 @@ def pins(settings: Settings) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["pin", *_PIN_COLUMNS, "accuracy"])
 
 
-def report_button(
-    figure: Figure,
-    table: pd.DataFrame,
-    name: str,
-    settings: Settings,
-    badges: Sequence[str],
-    sets: Iterable[str],
-) -> None:
-    """Draws the button that adds the figure to the report as it is drawn now; sets: those that it
-    shows beside the settings' own."""
+def report_button(figure: Figure, table: pd.DataFrame, info: FigureInfo) -> None:
+    """Draws the button that adds the figure to the report as it is drawn now."""
     hint = (
         "Keeps this figure, its table and settings for a page of HTML that the sidebar then"
         f" offers; {_MOST} figures at most."
     )
-    is_full = len(_names()) >= _MOST
-    arguments = (
-        figure,
-        table,
-        name,
-        settings,
-        badges,
-        tuple(sets),
-    )
     st.button(
         label="Add to report",
-        key=f"report-{name}",
+        key=f"report-{info.name}",
         icon=":material/note_add:",
         help=hint,
         on_click=_add,
-        args=arguments,
-        disabled=is_full,
+        args=(figure, table, info),
+        disabled=len(_figures()) >= _MOST,
     )
 
 
@@ -179,7 +183,8 @@ def report_panel() -> None:
             help=hint,
             data=shares.charge(lambda: report_page(figures).encode()),
         )
-        st.button(label="Empty it", key="report-empty", type="tertiary", on_click=_empty)
+        empty = functools.partial(st.session_state.pop, _KEY)
+        st.button(label="Empty it", key="report-empty", type="tertiary", on_click=empty)
 
 
 def report_page(figures: Sequence[str]) -> str:
@@ -215,16 +220,10 @@ def _section(place: int, entry: dict[str, Json]) -> str:
     )
 
 
-def _add(
-    figure: Figure,
-    table: pd.DataFrame,
-    name: str,
-    settings: Settings,
-    badges: Sequence[str],
-    sets: Sequence[str],
-) -> None:
+def _add(figure: Figure, table: pd.DataFrame, info: FigureInfo) -> None:
+    settings = info.settings
     entry = {
-        "title": figure.layout.title.text or name,
+        "title": figure.layout.title.text or info.name,
         "alt": figure.layout.meta["alt"],
         "drawn": figure.to_html(
             include_plotlyjs=False,
@@ -232,15 +231,15 @@ def _add(
             config={"displaylogo": False, "responsive": True},
         ),
         "surface": current_ink().surface,
-        "badges": list(badges),
+        "badges": info.all_badges,
         "rows": len(table),
         "table": table.head(_ROWS).to_html(index=False, border=0),
         "settings": settings_yaml(settings),
         "pins": pins(settings).to_html(index=False, border=0) if codec.pins(settings) else "",
         "statement": _statement(settings),
-        "sets": list(sets),
+        "sets": list(info.sets),
     }
-    st.session_state[f"{_KEY}{1 + max(map(int, _names()), default=0):04}"] = json.dumps(entry)
+    st.session_state[_KEY] = json.dumps([*_figures(), json.dumps(entry)])
 
 
 def _statement(settings: Settings) -> str:
@@ -251,23 +250,13 @@ def _statement(settings: Settings) -> str:
     return ""
 
 
-def _names() -> list[str]:
-    return sorted(
-        str(key).removeprefix(_KEY) for key in st.session_state if str(key).startswith(_KEY)
-    )
-
-
-def _figures() -> tuple[str, ...]:
+def _figures() -> list[str]:
     """The figures in their order; those of a set that is not here any more are dropped."""
-    for name in _names():
-        if not all(map(uploads.is_here, uploads.names_in(st.session_state[_KEY + name]))):
-            del st.session_state[_KEY + name]
-    return tuple(st.session_state[_KEY + name] for name in _names())
-
-
-def _empty() -> None:
-    for name in _names():
-        del st.session_state[_KEY + name]
+    figures: list[str] = json.loads(st.session_state.get(_KEY, "[]"))
+    kept = [each for each in figures if all(map(uploads.is_here, uploads.names_in(each)))]
+    if len(kept) < len(figures):
+        st.session_state[_KEY] = json.dumps(kept)
+    return kept
 
 
 def _count_words(count: int) -> str:

@@ -2,16 +2,16 @@
 exports one click away."""
 
 import contextlib
-import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from pages.frame import browser, core, exports, plain, session, shares, theme, words
-from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds, line, show_row
+from pages.frame import browser, core, exports, local, plain, session, shares, theme, words
+from pages.frame.badges import line, show_row
+from pages.frame.exports import FigureInfo as FigureInfo
 from pages.frame.settings import EPSILONS, PARAMS, Settings
 from pillar_core import plots
 from pillar_core.arrays import Json
@@ -19,7 +19,6 @@ from pillar_core.data import uploads
 from pillar_core.plots.accuracy import with_runs
 from pillar_core.plots.theme import Figure, light_twins, narrow_copy
 from pillar_core.studies import open_questions
-from pillar_core.types import Provenance
 
 _CONFIG: dict[str, Json] = {
     "displaylogo": False,
@@ -28,43 +27,6 @@ _CONFIG: dict[str, Json] = {
 }
 
 Table = pd.DataFrame | Callable[[], pd.DataFrame]
-
-
-@dataclasses.dataclass(frozen=True)
-class FigureInfo:
-    """What a page says of a figure, and what its exports are made of.
-
-    name: part of file names and element keys, in snake_case, unique on a page.
-    badges: from `badges`. "synthetic" joins them where rows of the settings' private set were read
-    and are generated, by `is_synthetic`. is_accuracy: test accuracy on a page that does not say the
-    share of the largest class: it is written below. command: the shell command that repeats it, by
-    default that of the settings' run. sets: further data sets that it shows.
-    """
-
-    name: str
-    settings: Settings
-    badges: Sequence[str] = DIAGNOSTIC
-    seeds: Seeds = None
-    is_synthetic: bool | None = None
-    is_accuracy: bool = False
-    command: str = ""
-    sets: Iterable[str] = ()
-
-    @property
-    def chart(self) -> str:
-        """The key of the chart."""
-        return f"chart-{self.name}"
-
-    @property
-    def all_badges(self) -> list[str]:
-        """The badges with "synthetic" where it is due."""
-        reads_rows = not set(self.badges).isdisjoint(Provenance)
-        is_synthetic = self.is_synthetic
-        if is_synthetic is None:
-            is_synthetic = (
-                reads_rows and REAL not in self.badges and core.is_synthetic(self.settings.data)
-            )
-        return [*self.badges, *([SYNTHETIC] if is_synthetic else [])]
 
 
 def show_figure(
@@ -143,9 +105,8 @@ def show_answer(question: str, settings: Settings) -> None:
     """What was measured of a question, once it is opened: a sentence that names the document, and
     the figure of its table."""
     title, sentence, command = words.WORDS["open_questions"][question]
-    below = st.expander(title, icon=":material/quiz:", key=f"answer-{question}", on_change="rerun")
-    if below.open:
-        with below:
+    with local.box(title, "quiz", f"answer-{question}") as is_open:
+        if is_open:
             st.markdown(sentence)
             table = open_questions.table(question)
             draw_figure(
@@ -184,18 +145,14 @@ def _show_exports(
     The buttons come before the table, whose cells take a press of Tab each.
     """
     label = f"Table, description and exports · {line(info.all_badges)}"
-    below = st.expander(
-        label, icon=":material/table_view:", key=f"below-{info.name}", on_change="rerun"
-    )
-    if not below.open:
-        return
-    if callable(figure):
-        figure = figure()
-        with below:
+    with local.box(label, "table_view", f"below-{info.name}") as is_open:
+        if not is_open:
+            return
+        if callable(figure):
+            figure = figure()
             st.plotly_chart(figure, theme=None, key=info.chart, config={"staticPlot": True})
-    figure = figure if runs is None else with_runs(figure, runs)
-    frame = table if isinstance(table, pd.DataFrame) else table()
-    with below:
+        figure = figure if runs is None else with_runs(figure, runs)
+        frame = table if isinstance(table, pd.DataFrame) else table()
         show_row(*info.all_badges, seeds=info.seeds)
         st.caption(plain.text(figure.layout.meta["alt"]))
         browser.save_buttons(info.chart, info.name, light_twins(EPSILONS))
@@ -210,9 +167,7 @@ def _show_exports(
                     "HTML": ("html", drawn),
                 },
             )
-            exports.report_button(
-                figure, frame, info.name, info.settings, info.all_badges, info.sets
-            )
+            exports.report_button(figure, frame, info)
         style: dict[str, Any] = {
             "key": f"table-{info.name}",
             "height": min(38 + 35 * max(len(frame), 1), 320),

@@ -14,12 +14,12 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import failures, plain, session, shares
+from pages.frame import core, failures, plain, session, shares
 from pillar_core import mode
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED, JobStatus, seconds_left
 from pillar_core.runs import sweep
-from pillar_core.types import RunSpec, Values
+from pillar_core.types import Form, RunSpec, Values
 
 _BYTES_PER_SECOND = 5 * 2**20
 """An ordinary line."""
@@ -92,16 +92,12 @@ def panel(specs: Sequence[Spec], work: Work, *, key: str = "job") -> None:
         )
 
 
-def sweeps(
-    *grids: Spec, forms: Sequence[object], title: str, cost: str = f"{RELEASES}.", key: str = "job"
-) -> None:
-    """Draws `panel` for the runs that grids lack so far: those whose form is None."""
-    if missing := sum(form is None for form in forms):
-        panel(
-            [{"kind": "sweep", "grid": grid} for grid in grids],
-            Work(title, cost, len(forms) - missing, len(forms)),
-            key=key,
-        )
+def sweeps(*grids: Form, title: str, cost: str = f"{RELEASES}.", key: str = "job") -> None:
+    """Draws `panel` for the runs that grids lack so far."""
+    forms = [form for _, form in core.find_runs(grids).values()]
+    if missing := forms.count(None):
+        specs = [{"kind": "sweep", "grid": grid} for grid in grids]
+        panel(specs, Work(title, cost, len(forms) - missing, len(forms)), key=key)
 
 
 def train_first(groups: Iterable[Sequence[RunSpec]]) -> None:

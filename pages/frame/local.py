@@ -7,8 +7,9 @@ setting of every page that takes the value, too. Links carry each control, unles
 reason not to.
 """
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -152,6 +153,14 @@ def field(param: Param, *, name: str, placeholder: str = "") -> Option:
     shape: dict[str, Json] = {"step": 1} if param.kind is int else {"step": None, "format": "%.6g"}
     _draw(st.number_input, name, current, entry, placeholder=placeholder, **shape)
     return current
+
+
+@contextlib.contextmanager
+def box(title: str, icon: str, key: str) -> Iterator[bool]:
+    """A box that is closed at first, and whether somebody opened it: a page fills it then alone."""
+    below = st.expander(title, icon=f":material/{icon}:", key=key, on_change="rerun")
+    with below:
+        yield bool(below.open)
 
 
 def _titles(

@@ -27,7 +27,7 @@ _MISSING = object()
 
 def cache(
     *,
-    max_entries: int,
+    max_entries: int = 64,
     show_spinner: str = "",
     by: Callable[..., Hashable] | None = None,
     of_files: bool = False,

@@ -7,19 +7,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
 from pillar_core.numerics import place_among
-from pillar_core.plots import k_curves, marks
-from pillar_core.plots.intervals import best, over_seeds, runs_without_k
+from pillar_core.plots import marks
+from pillar_core.plots.intervals import (
+    CEILING,
+    FLOOR,
+    PUBLIC_ALONE,
+    best,
+    by_budget,
+    over_seeds,
+    runs_without_k,
+)
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     ACCURACY_SCALE,
+    Figure,
     as_text,
     class_symbols,
     current_ink,
-    end_labels,
     epsilon_colour,
     epsilon_label,
     fade,
@@ -57,7 +64,7 @@ def accuracy_against_k(
     pinned: pd.DataFrame | None = None,
     history: pd.DataFrame | None = None,
     k_max: int | None = None,
-) -> go.Figure:
+) -> Figure:
     """Lines of mean test accuracy (percent) over k (log axis), one per ε, from runs.
 
     table, pinned: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]; pinned
@@ -95,7 +102,7 @@ def accuracy_curves(
     reach: float | None = None,
     guesses: tuple[float | None, float | None] = (None, None),
     heights: Sequence[float] = (),
-) -> go.Figure:
+) -> Figure:
     """The figure of `accuracy_against_k` without single runs; `budget` is the ε of the line without
     projection.
 
@@ -105,72 +112,45 @@ def accuracy_curves(
     """
     majority, zero_shot = guesses
     figure = Drawing()
-    curves = k_curves.by_budget(table, method)
+    curves = by_budget(table, method)
     points = (
         pd.concat(curves.values())
         if curves
         else pd.DataFrame(columns=["k", "mean", "low", "high", "seeds"])
     )
-    span = _k_span(points, pinned, reach)
-    roof = runs_without_k(table, k_curves.CEILING)
-    ends = _level(
-        figure,
-        roof,
-        name="no privacy",
-        colour=method_style(k_curves.CEILING).colour,
-        dash="dash",
-        span=span,
-    )
-    rows = table[table["method"] == k_curves.PUBLIC_ALONE]
-    colour = method_style(k_curves.PUBLIC_ALONE).colour
-    ends += _level(figure, rows, name="public rows alone", colour=colour, dash="dashdot", span=span)
+    ks = [*points["k"], *([] if pinned is None else pinned["k"].dropna()), reach or math.nan]
+    ks = [float(k) for k in ks if math.isfinite(k)] or [1.0, 10.0]
+    span = min(ks), max(ks)
+    roof = runs_without_k(table, CEILING)
+    colour = method_style(CEILING).colour
+    _level(figure, roof, name="no privacy", colour=colour, dash="dash", span=span)
+    alone = table[table["method"] == PUBLIC_ALONE]
+    colour = method_style(PUBLIC_ALONE).colour
+    _level(figure, alone, name="public rows alone", colour=colour, dash="dashdot", span=span)
     if zero_shot is not None:
-        ends += _line(
-            figure,
-            100 * zero_shot,
-            name="class names alone",
-            colour=figure.ink.text,
-            dash="longdashdot",
-            span=span,
-        )
-    without_noise = k_curves.without_noise(figure, table)
-    ends += _end(without_noise, "no noise, k directions", figure.ink.muted)
-    bests: list[str] = []
-    for symbol, (epsilon, curve) in zip(class_symbols(len(curves)), curves.items(), strict=True):
+        words = {"name": "class names alone", "colour": figure.ink.text, "dash": "longdashdot"}
+        _line(figure, 100 * zero_shot, span=span, **words)
+    _without_noise(figure, table)
+    bests = [
         _curve(figure, curve, epsilon=epsilon, symbol=symbol)
-        bests.append(_best(figure, curve, epsilon=epsilon))
+        for symbol, (epsilon, curve) in zip(class_symbols(len(curves)), curves.items(), strict=True)
+    ]
     if pinned is not None and len(pinned):
         for letter, ghost in pinned.assign(pin=pinned.get("pin", "A")).groupby("pin"):
             _ghost(figure, ghost, str(letter))
-    for epsilon, curve in curves.items():
-        ends += _end(curve, epsilon_label(epsilon), epsilon_colour(epsilon))
     focus = min(curves, default=math.inf) if budget is None else budget
-    rows = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == focus)]
-    ends += _level(
-        figure,
-        rows,
-        name=f"no projection, {epsilon_label(focus)}",
-        colour=epsilon_colour(focus),
-        dash="dot",
-        span=span,
-    )
-    bands = points.dropna(subset=["low"])
-    drawn = [y for _, y, _, _ in ends] + [
-        100 * float(height) for height in (*points["mean"], *bands["low"], *bands["high"], *heights)
-    ]
-    drawn += [] if pinned is None else list(100 * pinned["accuracy"])
+    floor = table[(table["method"] == FLOOR) & (table["epsilon"] == focus)]
+    name = f"no projection, {epsilon_label(focus)}"
+    _level(figure, floor, name=name, colour=epsilon_colour(focus), dash="dot", span=span)
+    shares = [*points["mean"], *points["low"].dropna(), *points["high"].dropna(), *heights]
+    shares += [] if pinned is None else list(pinned["accuracy"])
+    drawn = [y for _, y, _, _ in figure.ends] + [100 * float(share) for share in shares]
     if majority is not None and 100 * majority > min(drawn, default=100.0) - _NEAR_LEVEL:
         drawn.append(100 * majority)
-        ends += _line(
-            figure,
-            100 * majority,
-            name="largest class",
-            colour=figure.ink.muted,
-            dash="longdash",
-            span=span,
-        )
+        words = {"name": "largest class", "colour": figure.ink.muted, "dash": "longdash"}
+        _line(figure, 100 * majority, span=span, **words)
     low, high = min(drawn, default=0.0), max(drawn, default=100.0)
-    end_labels(figure, ends, low=low, high=high, height=_HEIGHT)
+    figure.name_ends(low=low, high=high, height=_HEIGHT)
     margin = 0.06 * (high - low)
     figure.update_yaxes(range=[max(low - margin, -2), min(high + margin, 102)])
     first, last = span if curves else (1.0, k_max or span[1])
@@ -194,7 +174,7 @@ def accuracy_curves(
 
 
 def runs(
-    figure: go.Figure,
+    figure: Figure,
     *,
     present: Here | None = None,
     history: pd.DataFrame | None = None,
@@ -212,55 +192,58 @@ def runs(
     }
 
 
-def with_runs(figure: go.Figure, marked: Mapping[str, Json]) -> go.Figure:
+def with_runs(figure: Figure, marked: Mapping[str, Json]) -> Figure:
     """`measured` and its `runs` in one figure."""
-    both = go.Figure(figure).add_traces(marked["data"])
+    both = Figure(figure).add_traces(marked["data"])
     for note in marked["annotations"]:
         both.add_annotation(note)
     return both
 
 
-def _k_span(
-    curves: pd.DataFrame, pinned: pd.DataFrame | None, reach: float | None
-) -> tuple[float, float]:
-    values = [float(k) for k in curves["k"]]
-    if pinned is not None and len(pinned):
-        values += [float(k) for k in pinned["k"].dropna()]
-    if reach is not None:
-        values.append(float(reach))
-    return (min(values), max(values)) if values else (1.0, 10.0)
-
-
-def _curve(figure: Drawing, curve: pd.DataFrame, *, epsilon: float, symbol: str) -> None:
-    colour = epsilon_colour(epsilon)
-    k_curves.band(figure, curve, colour, opacity=0.16)
-    hover = "%{text}<extra>" + epsilon_label(epsilon) + "</extra>"
+def _curve(figure: Drawing, curve: pd.DataFrame, *, epsilon: float, symbol: str) -> str:
+    """Draws the curve of a budget with its best k ringed, and says that in words."""
+    colour, label, top = epsilon_colour(epsilon), epsilon_label(epsilon), best(curve)
+    points: list[Any] = list(curve.itertuples())
+    band = curve.dropna(subset=["low"])
+    if len(band):
+        figure.band(band["k"], 100 * band["low"], 100 * band["high"], colour, opacity=0.16)
     figure.line(
         curve["k"],
         100 * curve["mean"],
         colour,
-        hover=hover,
+        hover=f"%{{text}}<extra>{label}</extra>",
         mode="lines+markers",
-        text=[_hover(row) for row in curve.itertuples()],
-        legendgroup=f"{epsilon:g}",
-        name=epsilon_label(epsilon),
+        text=[
+            f"k = {row.k:g}: {100 * row.mean:.1f} %"
+            + (f" [{100 * row.low:.1f}, {100 * row.high:.1f}]" if math.isfinite(row.low) else "")
+            + f", n = {row.seeds}"
+            for row in points
+        ],
+        name=label,
+        legendgroup=f"{epsilon:g}",  # by which the browser finds the curve that a star walks on
         marker={"symbol": symbol, "size": 7, "color": colour},
-        showlegend=False,
+        end=label,
     )
+    figure.ring(top["k"], 100 * top["mean"], colour, size=17)
+    return f"{label}: best k {top['k']:g} with {100 * top['mean']:.1f} percent"
 
 
-def _best(figure: Drawing, curve: pd.DataFrame, *, epsilon: float) -> str:
-    if curve.empty:
-        return ""
-    top = best(curve)
-    figure.ring(
-        top["k"],
-        100 * top["mean"],
-        epsilon_colour(epsilon),
-        size=17,
-        legendgroup=f"{epsilon:g}",
-    )
-    return f"{epsilon_label(epsilon)}: best k {top['k']:g} with {100 * top['mean']:.1f} percent"
+def _without_noise(figure: Drawing, table: pd.DataFrame) -> None:
+    """What k directions could reach without noise: below it is the price of privacy, above it of
+    k."""
+    rows = table[(table["method"] == CEILING) & table["k"].notna()]
+    curve = over_seeds(rows, by=["k"], value="accuracy").sort_values("k")
+    if len(curve):
+        figure.line(
+            curve["k"],
+            100 * curve["mean"],
+            figure.ink.muted,
+            width=1.4,
+            hover="k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>",
+            name="no noise",
+            error_y=curve,
+            end="no noise, k directions",
+        )
 
 
 def _level(
@@ -271,16 +254,13 @@ def _level(
     colour: str,
     dash: str,
     span: tuple[float, float],
-) -> list[tuple[float, float, str, str]]:
-    """A horizontal line at the mean accuracy of `rows` with its interval as a thin band; returns
-    its end, for the labels."""
-    level = over_seeds(rows.assign(group=0), by=["group"], value="accuracy")
-    if level.empty:
-        return []
-    mean, low, high = (100 * float(level[column].iloc[0]) for column in ("mean", "low", "high"))
-    if math.isfinite(low):
-        figure.band(span, [low] * 2, [high] * 2, colour, opacity=0.08)
-    return _line(figure, mean, name=name, colour=colour, dash=dash, span=span)
+) -> None:
+    """A horizontal line at the mean accuracy of `rows` with its interval as a thin band."""
+    levels = over_seeds(rows.assign(group=0), by=["group"], value="accuracy")
+    for mean, low, high in 100 * levels[["mean", "low", "high"]].to_numpy():
+        if math.isfinite(low):
+            figure.band(span, [low] * 2, [high] * 2, colour, opacity=0.08)
+        _line(figure, mean, name=name, colour=colour, dash=dash, span=span)
 
 
 def _line(
@@ -291,21 +271,13 @@ def _line(
     colour: str,
     dash: str,
     span: tuple[float, float],
-) -> list[tuple[float, float, str, str]]:
-    """Draws what has no k over the whole span, and returns its end, for the labels."""
-    hover = f"{name}: %{{y:.1f}} %"
-    figure.line(span, [percent] * 2, colour, dash=dash, width=1.6, name=name, hover=hover)
-    return [(span[1], percent, f"{name}: {percent:.1f} %", colour)]
-
-
-def _end(curve: pd.DataFrame, label: str, colour: str) -> list[tuple[float, float, str, str]]:
-    """The last point of a curve, for the labels."""
-    last = curve[["k", "mean"]].tail(1).to_numpy()
-    return [(float(k), 100 * float(mean), label, colour) for k, mean in last]
+) -> None:
+    """What has no k, over the whole span."""
+    end, hover = f"{name}: {percent:.1f} %", f"{name}: %{{y:.1f}} %"
+    figure.line(span, [percent] * 2, colour, dash=dash, width=1.6, name=name, hover=hover, end=end)
 
 
 def _ghost(figure: Drawing, pinned: pd.DataFrame, letter: str) -> None:
-    ink = figure.ink
     colour = pin_colour(letter)
     curve = over_seeds(pinned, by=["k"], value="accuracy").sort_values("k")
     hover = f"{letter}, k = %{{x}}: %{{y:.1f}} %<extra>pinned {letter}</extra>"
@@ -317,9 +289,8 @@ def _ghost(figure: Drawing, pinned: pd.DataFrame, letter: str) -> None:
         hover=hover,
         mode="lines+markers",
         name=f"pinned {letter}",
-        error_y=marks.reach(curve, colour),
+        error_y=curve,
         marker={"symbol": "circle-open", "size": 8, "color": colour},
-        showlegend=False,
     )
     place = curve.iloc[len(curve) * (1 + "ABC".index(letter)) // 4]
     figure.note(
@@ -328,7 +299,7 @@ def _ghost(figure: Drawing, pinned: pd.DataFrame, letter: str) -> None:
         f"pinned {letter}",
         colour,
         yshift=16,
-        bgcolor=fade(ink.surface, 0.7),
+        bgcolor=fade(figure.ink.surface, 0.7),
     )
 
 
@@ -383,7 +354,7 @@ def _trace(x: Sequence[float], y: Sequence[float], name: str, hover: str) -> mar
     return {"type": "scatter", "x": list(x), "y": list(y), "name": name, "hovertemplate": hover}
 
 
-def _note(figure: go.Figure, present: Here) -> marks.Looks:
+def _note(figure: Figure, present: Here) -> marks.Looks:
     """The star's label, beside it where it would cover words at either end of the k axis."""
     ink, (bottom, top) = current_ink(), figure.layout.yaxis.range
     drawn = [float(k) for trace in figure.data for k in (min(trace.x), max(trace.x))] or [present.k]
@@ -403,11 +374,6 @@ def _note(figure: go.Figure, present: Here) -> marks.Looks:
     }
 
 
-def _hover(row: Any) -> str:
-    spread = f" [{100 * row.low:.1f}, {100 * row.high:.1f}]" if math.isfinite(row.low) else ""
-    return f"k = {row.k:g}: {100 * row.mean:.1f} %{spread}, n = {row.seeds}"
-
-
 def _alt(budgets: int, bests: list[str], roof: pd.DataFrame) -> str:
     top = roof["accuracy"].dropna()
     summary = f" Without privacy: {100 * float(top.mean()):.1f} percent." if len(top) else ""
@@ -416,14 +382,13 @@ def _alt(budgets: int, bests: list[str], roof: pd.DataFrame) -> str:
         if budgets
         else "no privacy budget yet"
     )
-    best_words = "; ".join(filter(None, bests))
-    return (
-        "Line chart of test accuracy against k for"
-        f" {drawn}.{best_words and f' {best_words}.'}{summary}"
-    )
+    best_words = bests and f" {'; '.join(bests)}."
+    return f"Line chart of test accuracy against k for {drawn}.{best_words or ''}{summary}"
 
 
 _MOST_LABELLED_CELLS = 120
+_PRESENT = "#FF8A3C"
+_CATEGORIES = {"type": "category", "showgrid": False}
 
 
 def accuracy_heatmap(
@@ -431,7 +396,7 @@ def accuracy_heatmap(
     *,
     method: str = "pillar",
     present: tuple[int, float] | None = None,
-) -> go.Figure:
+) -> Figure:
     """Mean test accuracy (percent) by k and ε; each cell tells its half-width, frames mark the
     ridge k*(ε).
 
@@ -440,26 +405,25 @@ def accuracy_heatmap(
     whose `customdata` are its k and ε: a click selects points, and no cells.
     """
     cells = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy")
-    ks = sorted(cells["k"].unique())
-    budgets = sorted(cells["epsilon"].unique())
-    columns = [f"{k:g}" for k in ks]
-    rows = [_tick(epsilon) for epsilon in budgets]
-    known: list[Any] = list(cells.itertuples())
-    points = {(float(cell.epsilon), float(cell.k)): cell for cell in known}
-    grid = [[points.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
+    is_labelled = len(cells) <= _MOST_LABELLED_CELLS
+    cells["label"] = [_label(cell) if is_labelled else "" for cell in cells.itertuples()]
+    cells["hover"] = [_cell_hover(cell) for cell in cells.itertuples()]
+    means, labels, hovers = (
+        cells.pivot(index="epsilon", columns="k", values=name)
+        for name in ("mean", "label", "hover")
+    )
+    ks, budgets = [*map(float, means.columns)], [*map(float, means.index)]
+    columns, rows = [f"{k:g}" for k in ks], [*map(_tick, budgets)]
     figure = Drawing()
     figure.cells(
         columns,
         rows,
-        [[100 * cell.mean if cell else None for cell in line] for line in grid],
+        100 * means.to_numpy(),
         unit="%",
         texttemplate="%{text}",
         hover="",
         colorscale=ACCURACY_SCALE,
-        text=[
-            [_label(cell) if len(cells) <= _MOST_LABELLED_CELLS else "" for cell in line]
-            for line in grid
-        ],
+        text=labels.fillna("").to_numpy(),
     )
     figure.dots(
         columns * len(rows),
@@ -468,31 +432,24 @@ def accuracy_heatmap(
         size=1,
         hover="%{hovertext}",
         opacity=0,
-        customdata=[[float(k), float(epsilon)] for epsilon in budgets for k in ks],
-        hovertext=[_cell_hover(cell) for line in grid for cell in line],
-        showlegend=False,
+        customdata=[[k, epsilon] for epsilon in budgets for k in ks],
+        hovertext=hovers.fillna("not run yet").to_numpy().ravel(),
     )
     figure.update_layout(hoverdistance=-1)  # the whole cell belongs to its point
     ridge = [best(cells[cells["epsilon"] == epsilon]) for epsilon in budgets]
-    for row, top in enumerate(
-        ridge
-    ):  # white inside dark, so that frames stand out from every colour of the scale
+    for row, top in enumerate(ridge):
+        # white inside dark, so that frames stand out from every colour of the scale
         for colour, width in (("#1B1033", 6), ("#FFFFFF", 2.4)):
-            column = columns.index(f"{top['k']:g}")
-            _outline(figure, column, row, colour=colour, dash="solid", inset=0.46, width=width)
-    if present is not None and f"{present[0]:g}" in columns and _tick(present[1]) in rows:
-        _outline(
-            figure,
-            columns.index(f"{present[0]:g}"),
-            rows.index(_tick(present[1])),
-            colour="#FF8A3C",
-            dash="dot",
-            inset=0.4,
-        )
-    elif present is not None:
-        _star_between(figure, ks, budgets, *present)
-    figure.update_xaxes(categoryarray=columns)
-    figure.update_yaxes(categoryarray=rows)
+            line = {"color": colour, "width": width, "dash": "solid"}
+            _outline(figure, ks.index(top["k"]), row, line, inset=0.46)
+    if present is not None:
+        column, place = place_among(ks, present[0]), place_among(budgets, present[1])
+        is_cell = present[0] in ks and present[1] in budgets
+        if column is not None and place is not None and is_cell:
+            line = {"color": _PRESENT, "width": 2.6, "dash": "dot"}
+            _outline(figure, column, place, line, inset=0.4)
+        elif column is not None and place is not None:
+            figure.note(column, place, "★", _PRESENT, size=24, yshift=-25)
     summary = "; ".join(
         f"epsilon {top['epsilon']:g}: best k {top['k']:g}, {100 * top['mean']:.1f} percent"
         for top in ridge
@@ -507,38 +464,16 @@ def accuracy_heatmap(
             f"Heatmap of test accuracy over {len(ks)} values of k and {len(budgets)} budgets. "
             f"{summary}."
         ),
-        x={"title_text": "k, directions kept", "type": "category", "showgrid": False},
-        y={"title_text": "ε  (more privacy is lower)", "type": "category", "showgrid": False},
+        x={"title_text": "k, directions kept", "categoryarray": columns, **_CATEGORIES},
+        y={"title_text": "ε  (more privacy is lower)", "categoryarray": rows, **_CATEGORIES},
     )
-
-
-def _star_between(
-    figure: Drawing, ks: Sequence[float], budgets: Sequence[float], k: float, epsilon: float
-) -> None:
-    """A star where k and ε lie between the cells that were measured."""
-    column, row = place_among(ks, k), place_among(budgets, epsilon)
-    if column is not None and row is not None:
-        figure.note(column, row, "★", "#FF8A3C", size=24, yshift=-25)
 
 
 def _outline(
-    figure: Drawing,
-    column: int,
-    row: int,
-    *,
-    colour: str,
-    dash: str,
-    inset: float,
-    width: float = 2.6,
+    figure: Drawing, column: float, row: float, line: marks.Looks, *, inset: float
 ) -> None:
-    figure.add_shape(
-        type="rect",
-        x0=column - inset,
-        x1=column + inset,
-        y0=row - inset,
-        y1=row + inset,
-        line={"color": colour, "width": width, "dash": dash},
-    )
+    ends = {"x0": column - inset, "x1": column + inset, "y0": row - inset, "y1": row + inset}
+    figure.add_shape(type="rect", line=line, **ends)
 
 
 def _tick(epsilon: float) -> str:
@@ -546,25 +481,17 @@ def _tick(epsilon: float) -> str:
 
 
 def _label(cell: Any) -> str:
-    if cell is None:
-        return ""
     half = 50 * (cell.high - cell.low)
-    return (
-        f"{100 * cell.mean:.1f}<br>± {half:.1f}"
-        if math.isfinite(half)
-        else f"{100 * cell.mean:.1f}"
-    )
+    return f"{100 * cell.mean:.1f}" + (f"<br>± {half:.1f}" if math.isfinite(half) else "")
 
 
 def _cell_hover(cell: Any) -> str:
-    if cell is None:
-        return "not run yet"
     spread = (
-        f"<br>95 % interval [{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
+        f"95 % interval [{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
         if math.isfinite(cell.low)
-        else "<br>no interval"
+        else "no interval"
     )
     return (
         f"k = {cell.k:g}, ε = {_tick(cell.epsilon)}<br><b>{100 * cell.mean:.1f}"
-        f" %</b>{spread}<br>{cell.seeds} seeds"
+        f" %</b><br>{spread}<br>{cell.seeds} seeds"
     )

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
 from pillar_core.errors import SettingError
@@ -15,8 +14,8 @@ from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
+    Figure,
     categorical,
-    current_ink,
     fade,
     in_order,
     method_style,
@@ -24,7 +23,6 @@ from pillar_core.plots.theme import (
     told_apart,
 )
 
-_BELOW = {"orientation": "h", "y": -0.12}
 _GAINS: dict[str, dict[str, Json]] = {
     "never_worse": {
         "title": "PILLAR Kalman with public rows from elsewhere",
@@ -38,7 +36,6 @@ _GAINS: dict[str, dict[str, Json]] = {
             " points"
         ),
         "x": {"title_text": "lead, points of balanced accuracy"},
-        "legend": _BELOW,
     },
     "made_up": {
         "title": "PILLAR Kalman by what is public, against no public rows",
@@ -57,7 +54,6 @@ _GAINS: dict[str, dict[str, Json]] = {
         ),
         "alt": "Points below the best of the other four learners",
         "x": {"title_text": "points below the best of the others"},
-        "legend": _BELOW,
     },
     "world": {
         "title": "What PILLAR gains over DP-SGD, published and here",
@@ -67,7 +63,6 @@ _GAINS: dict[str, dict[str, Json]] = {
         ),
         "alt": "Lead over DP-SGD, in points",
         "x": {"title_text": "lead over DP-SGD, points"},
-        "legend": _BELOW,
     },
 }
 """By question of `studies.open_questions` the words of its figure."""
@@ -81,7 +76,7 @@ def comparison(
     titles: Mapping[str, str] = {},
     title: str = "Methods at one budget",
     levels: Mapping[str, float] | None = None,
-) -> go.Figure:
+) -> Figure:
     """Mean test accuracy (percent) of each method with its interval and number of seeds, best
     first, each with its own marker.
 
@@ -100,37 +95,35 @@ def comparison(
     figure = Drawing()
     styles = [method_style(name) for name in names]
     colours = [style.colour for style in styles]
+    percents = 100 * means["mean"]
+    hides_levels = [figure.ink.surface] * len(labels)
+    figure.bars(percents, labels, hides_levels, opacity=1, hover="")
     figure.bars(
-        100 * means["mean"], labels, [figure.ink.surface] * len(labels), opacity=1, hover=""
-    )  # hides levels behind words
-    figure.bars(
-        100 * means["mean"],
+        percents,
         labels,
         colours,
         opacity=0.35,
         hover="%{y}: %{x:.1f} %",
         text=[_text(row) for row in means.itertuples()],
         textfont={"size": 13, "color": figure.ink.text},
-        error_x=marks.reach(means, figure.ink.text),
+        error_x=means,
         marker_line_width=1.5,
         name="measured",
     )
     figure.dots(
-        100 * means["mean"],
+        percents,
         labels,
         colours,
         edge=(1.5, figure.ink.surface),
         symbol=[style.symbol for style in styles],
-        showlegend=False,
     )
     for place, (name, level) in enumerate(sorted((levels or {}).items(), key=lambda item: item[1])):
-        ink = figure.ink.muted
-        figure.rule(ink, x=100 * level, layer="below")
+        figure.rule(x=100 * level, layer="below")
         figure.note(
             100 * level,
             1,
             f"{name}: {100 * level:.1f} %",
-            ink,
+            figure.ink.muted,
             size=12,
             yref="paper",
             yanchor="bottom",
@@ -147,17 +140,14 @@ def comparison(
             name="published",
             hover=hover,
         )
-    figure.update_layout(showlegend="published" in table, barmode="overlay")
-    summary = "; ".join(
-        f"{label} {100 * mean:.1f} percent"
-        for label, mean in zip(labels, means["mean"], strict=True)
-    )
+    summary = "; ".join(map("{} {:.1f} percent".format, labels, percents))
     drawn = figure.finish(
         title=title,
         caption=f"{seeds_phrase(means['seeds'].fillna(0))}.",
         alt=f"Bar chart of test accuracy: {summary}.",
         height=170 + 46 * len(names),
         x={"title_text": "test accuracy, %", "rangemode": "tozero"},
+        barmode="overlay",
         bargap=0.3,
     )
     return drawn.update_layout(margin_t=84 + 16 * len(levels or {}))
@@ -175,7 +165,7 @@ def expected(
     chosen: str,
     caption: str,
     level: float | None = None,
-) -> go.Figure:
+) -> Figure:
     """What is expected (percent) by name, from above in the table's order; the chosen one stands
     out.
 
@@ -183,8 +173,7 @@ def expected(
     marks.
     """
     figure = Drawing()
-    ink = figure.ink
-    colours = [figure.marked if name == chosen else ink.accent for name in table["name"]]
+    colours = [figure.marked if name == chosen else figure.ink.accent for name in table["name"]]
     figure.dots(
         100 * table["mean"],
         table["name"],
@@ -193,16 +182,14 @@ def expected(
         mode="markers+text",
         text=[f"{100 * value:.0f}" for value in table["mean"]],
         textposition="top center",
-        error_x=marks.reach(table, figure.ink.muted),
+        error_x=table,
         cliponaxis=False,
     )
     figure.names_axis(list(table["name"]))
     if level is not None:
         figure.rule(x=100 * level, layer="below")
-    ends = zip(table["name"], table["low"], table["high"], strict=True)
-    words = "; ".join(
-        f"{name} {100 * low:.0f} to {100 * high:.0f} percent" for name, low, high in ends
-    )
+    ends = table["name"], 100 * table["low"], 100 * table["high"]
+    words = "; ".join(map("{} {:.0f} to {:.0f} percent".format, *ends))
     return figure.finish(
         title=title,
         caption=caption,
@@ -210,11 +197,10 @@ def expected(
         height=190 + 46 * len(table),
         line=38,
         x="expected, %",
-        showlegend=False,
     )
 
 
-def gains(table: pd.DataFrame, *, name: str) -> go.Figure:
+def gains(table: pd.DataFrame, *, name: str) -> Figure:
     """Means with intervals in points, a row for each thing compared, around a line at 0; `name` is
     the question's.
 
@@ -256,7 +242,7 @@ def gains(table: pd.DataFrame, *, name: str) -> go.Figure:
     return figure.finish(**words, height=220 + 16 * len(rows) * len(names))
 
 
-def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str]) -> go.Figure:
+def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str]) -> Figure:
     """Every seed as a dot and each setting's mean with its 95 % interval, in percent, one line per
     setting.
 
@@ -266,13 +252,10 @@ def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str]) 
     if not set(map(str, lines["group"])) <= set(labels):
         raise SettingError("labels must name every group of the lines.")
     figure = Drawing()
-    for number, line in enumerate(
-        lines[["group", "method", "mean", "low", "high"]].to_dict("records")
-    ):
-        colour = method_style(str(line["method"])).colour
-        accuracies = 100 * runs.loc[runs["group"] == line["group"], "accuracy"].dropna()
-        name = f"{number + 1}. {labels[str(line['group'])]}"
-        reach = 0.0 if pd.isna(line["low"]) else 100 * (line["high"] - line["mean"])
+    for number, (group, line) in enumerate(lines.groupby("group", sort=False), 1):
+        colour = method_style(str(line["method"].iloc[0])).colour
+        accuracies = 100 * runs.loc[runs["group"] == group, "accuracy"].dropna()
+        name = f"{number}. {labels[str(group)]}"
         figure.dots(
             accuracies,
             [name] * len(accuracies),
@@ -281,18 +264,13 @@ def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str]) 
             hover="%{x:.1f} %<extra>one seed</extra>",
         )
         figure.dots(
-            [100 * line["mean"]],
+            100 * line["mean"],
             [name],
             colour,
             symbol="diamond",
             edge=(1, figure.ink.text),
             hover="%{x:.1f} %<extra>mean</extra>",
-            error_x={
-                "type": "data",
-                "array": [reach],
-                "color": figure.ink.text,
-                "thickness": 1.4,
-            },
+            error_x=marks.reach(line, figure.ink.text),
         )
     ends = 100 * pd.concat([lines[name] for name in ("mean", "low", "high")] + [runs["accuracy"]])
     if (
@@ -310,11 +288,10 @@ def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str]) 
         height=130 + 44 * len(lines),
         x="test accuracy, %",
         y={"autorange": "reversed", "automargin": True},
-        showlegend=False,
     )
 
 
-def part_costs(table: pd.DataFrame, *, measure: str = "accuracy") -> go.Figure:
+def part_costs(table: pd.DataFrame, *, measure: str = "accuracy") -> Figure:
     """A bar a part in points of a measure of test rows, each where the one before ended, with
     intervals; last what is left.
 
@@ -322,35 +299,25 @@ def part_costs(table: pd.DataFrame, *, measure: str = "accuracy") -> go.Figure:
     1].
     """
     figure = Drawing()
-    ink = current_ink()
     reached = 100 * float(table["left"].iloc[-1])
     names = [
         f"{title.replace(', ', ',<br>')}: {signed(-100 * mean)}"
         for title, mean in zip(table["title"], table["mean"], strict=True)
     ]
-    colours = [*categorical(len(table)), ink.muted]
-    ends = (table["high"] - table["mean"]).fillna(0)
-    labels = [*names, f"Left: {reached:.1f} %"]
-
+    lowest = 100 * float(
+        (table["left"] + table["mean"] - table["high"].fillna(table["mean"])).min()
+    )
     figure.bars(
         [*(100 * table["mean"]), reached],
-        labels,
-        colours,
+        [*names, f"Left: {reached:.1f} %"],
+        [*categorical(len(table)), figure.ink.muted],
         opacity=0.6,
         marker_line_width=1.5,
         hover="%{y}",
         base=[*(100 * table["left"]), 0],
         marker_cornerradius=0,
     )
-    bars = {"type": "data", "array": 100 * ends, "color": ink.text, "thickness": 1.4, "width": 4}
-    figure.add_scatter(
-        x=100 * table["left"],
-        y=names,
-        mode="markers",
-        marker={"size": 1, "opacity": 0},
-        error_x=bars,
-        hoverinfo="skip",
-    )
+    figure.dots(100 * table["left"], names, None, size=1, marker_opacity=0, error_x=table)
     return figure.finish(
         title="What did each part cost?",
         caption=(
@@ -359,9 +326,5 @@ def part_costs(table: pd.DataFrame, *, measure: str = "accuracy") -> go.Figure:
         ),
         alt=(f"Points of test {measure} by part. {'; '.join(names)}; left {reached:.1f} percent."),
         height=380,
-        showlegend=False,
-        x={
-            "range": [max(0.0, 100 * float((table["left"] - ends).min()) - 10), 102],
-            "title_text": f"test {measure}, %",
-        },
+        x={"range": [max(0.0, lowest - 10), 102], "title_text": f"test {measure}, %"},
     )

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import FEWEST
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
+    Figure,
     categorical,
-    fade,
     in_order,
     method_style,
     pin_colour,
@@ -23,7 +22,7 @@ from pillar_core.plots.theme import (
 REFERENCES = {"non_private": "no privacy", "only_public": "public rows alone"}
 
 
-def error_against_epsilon(lines: pd.DataFrame) -> go.Figure:
+def error_against_epsilon(lines: pd.DataFrame) -> Figure:
     """Mean test error (percent) of each learner over ε, with intervals over seeds; references as
     horizontal lines; the best is ringed.
 
@@ -33,26 +32,38 @@ def error_against_epsilon(lines: pd.DataFrame) -> go.Figure:
     figure = Drawing()
     known = lines.dropna(subset=["mean"])
     finite = sorted(epsilon for epsilon in known["epsilon"].unique() if math.isfinite(epsilon))
+    runs = known[known["epsilon"].isin(finite)].sort_values("epsilon")
     for name in in_order(known["method"]):
-        of_learner = known[(known["method"] == name) & known["epsilon"].isin(finite)].sort_values(
-            "epsilon"
-        )
-        for _, rows in of_learner.groupby("title", sort=False):
+        style = method_style(name)
+        for title, rows in runs[runs["method"] == name].groupby("title", sort=False):
             if name in REFERENCES:
-                _reference(figure, rows, name)
-            else:
-                _learner(figure, rows, name)
-    front = known[known["epsilon"].isin(finite) & ~known["method"].isin(REFERENCES)]
+                level = 100 - 100 * float(rows["mean"].mean())
+                side = "bottom" if name == "non_private" else "top"  # on a phone they are near
+                words = f"{REFERENCES[name]}: {level:.1f} %"
+                place = f"{side} left"
+                figure.rule(y=level, dash=style.dash, words=words, annotation_position=place)
+                continue
+            errors = rows.assign(mean=1 - rows["mean"], low=1 - rows["high"], high=1 - rows["low"])
+            figure.line(
+                rows["epsilon"],
+                100 * errors["mean"],
+                style.colour,
+                dash=style.dash,
+                hover="%{fullData.name}: %{y:.1f} % error at %{x}, n = %{customdata[2]}",
+                mode="lines+markers",
+                name=str(title),
+                marker={"symbol": style.symbol, "size": 8},
+                error_y=errors.where(errors["seeds"] >= FEWEST),
+                customdata=list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True)),
+            )
+    front = runs[~runs["method"].isin(REFERENCES)]
     best = front.sort_values("mean").drop_duplicates("epsilon", keep="last")
     for epsilon, mean, method in best[["epsilon", "mean", "method"]].to_numpy():
         figure.ring(epsilon, 100 - 100 * mean, method_style(method).colour, size=17)
     ends = [math.log10(finite[0]) - 0.12, math.log10(finite[-1]) + 0.12] if finite else None
-    figure.update_xaxes(tickvals=finite, ticktext=[f"{value:g}" for value in finite], range=ends)
-    points = known[known["epsilon"].isin(finite)][["title", "mean", "epsilon"]].to_numpy()
-    summary = "; ".join(
-        f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}"
-        for label, mean, epsilon in points
-    )
+    points = known[known["epsilon"].isin(finite)]
+    columns = points["title"], 100 - 100 * points["mean"], points["epsilon"]
+    summary = "; ".join(map("{} {:.1f} percent at ε = {:g}".format, *columns))
     return figure.finish(
         title="Test error against ε",
         caption=(
@@ -61,66 +72,32 @@ def error_against_epsilon(lines: pd.DataFrame) -> go.Figure:
         ),
         alt=f"Line chart of test error against ε: {summary}.",
         height=520,
-        x={"title_text": "ε, privacy budget (log scale)", "type": "log"},
+        x=marks.log_axis(finite, "ε, privacy budget (log scale)", range=ends),
         y={"title_text": "test error, %", "rangemode": "tozero"},
-        legend={"yref": "container", "y": 0, "yanchor": "bottom"},
     )
 
 
-def mark_pins(figure: go.Figure, pins: pd.DataFrame) -> go.Figure:
+def mark_pins(figure: Figure, pins: pd.DataFrame) -> Figure:
     """A copy of the figure over ε with each pinned run's error as its letter. pins: columns pin,
     epsilon, accuracy in [0, 1]."""
     figure = Drawing(figure)
-    for letter, epsilon, accuracy in pins.dropna(subset=["accuracy"])[
-        ["pin", "epsilon", "accuracy"]
-    ].to_numpy():
-        if math.isfinite(epsilon):
-            figure.dots(
-                [epsilon],
-                [100 - 100 * accuracy],
-                pin_colour(letter),
-                symbol="diamond",
-                mode="markers+text",
-                text=[letter],
-                textposition="middle right",
-                showlegend=False,
-                textfont={"color": pin_colour(letter), "size": 15},
-                hover=f"pinned {letter}: %{{y:.1f}} % error, one run",
-            )
+    known = pins.dropna(subset=["accuracy"])[["pin", "epsilon", "accuracy"]]
+    for letter, epsilon, accuracy in known[known["epsilon"].map(math.isfinite)].to_numpy():
+        figure.dots(
+            [epsilon],
+            [100 - 100 * accuracy],
+            pin_colour(letter),
+            symbol="diamond",
+            mode="markers+text",
+            text=[letter],
+            textposition="middle right",
+            textfont={"color": pin_colour(letter), "size": 15},
+            hover=f"pinned {letter}: %{{y:.1f}} % error, one run",
+        )
     return figure
 
 
-def _learner(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
-    style = method_style(name)
-    errors = rows.assign(mean=1 - rows["mean"], low=1 - rows["high"], high=1 - rows["low"])
-    known = errors.where(errors["seeds"] >= FEWEST)
-    hover = "%{fullData.name}: %{y:.1f} % error at %{x}, n = %{customdata[2]}"
-    figure.line(
-        rows["epsilon"],
-        100 * errors["mean"],
-        style.colour,
-        dash=style.dash,
-        hover=hover,
-        mode="lines+markers",
-        name=rows["title"].iloc[0],
-        marker={"symbol": style.symbol, "size": 8},
-        error_y=marks.reach(known, fade(style.colour, 0.7), width=3),
-        customdata=list(zip(rows["epsilon"], rows["method"], rows["seeds"], strict=True)),
-    )
-
-
-def _reference(figure: Drawing, rows: pd.DataFrame, name: str) -> None:
-    level = 100 - 100 * float(rows["mean"].mean())
-    muted = figure.ink.muted
-    words = {"text": f"{REFERENCES[name]}: {level:.1f} %", "font": {"color": muted, "size": 12}}
-    line = {"color": muted, "dash": method_style(name).dash, "width": 1.3}
-    place = (
-        "bottom left" if name == "non_private" else "top left"
-    )  # on a phone the two lines are near each other
-    figure.add_hline(y=level, line=line, annotation=words, annotation_position=place)
-
-
-def expected_by_budget(table: pd.DataFrame, *, present: float, caption: str) -> go.Figure:
+def expected_by_budget(table: pd.DataFrame, *, present: float, caption: str) -> Figure:
     """What is expected (percent) over ε, log axis, with its band; the present ε is marked on it.
 
     table: columns epsilon, mean, low and high, in [0, 1].
@@ -135,7 +112,7 @@ def expected_by_budget(table: pd.DataFrame, *, present: float, caption: str) -> 
     words = f"you are here: {level:.1f} %"
     figure.dots([here], [level], figure.marked, size=17, symbol="star", hover=words)
     figure.update_xaxes(marks.log_axis(list(epsilons), "ε, privacy budget"))
-    told = ", ".join(f"{mean:.0f} at {at:g}" for at, mean in zip(epsilons, means, strict=True))
+    told = ", ".join(map("{:.0f} at {:g}".format, means, epsilons))
     return figure.finish(
         title="By budget",
         caption=caption,
@@ -143,7 +120,6 @@ def expected_by_budget(table: pd.DataFrame, *, present: float, caption: str) -> 
         height=400,
         line=38,
         y="expected, %",
-        showlegend=False,
     )
 
 
@@ -155,7 +131,7 @@ def budget_curve(
     band: str,
     present: tuple[float, float] | None,
     measure: str = "accuracy",
-) -> go.Figure:
+) -> Figure:
     """Test accuracy, or what `measure` says (percent), over ε, log axis. Every point's customdata
     starts with its ε.
 
@@ -185,7 +161,7 @@ def budget_curve(
         hover=f"{hover}, trained",
         name="trained",
         customdata=[[epsilon] for epsilon in runs["epsilon"]],
-        error_y=marks.reach(runs, colour),
+        error_y=runs,
     )
     if present is not None:
         figure.dots(
@@ -198,15 +174,12 @@ def budget_curve(
             name="you are here",
             customdata=[[present[0]]],
         )
-    figure.update_yaxes(title_text=f"test {measure}, %")
-    summary = ", ".join(
-        f"{row['mean']:.2f} at ε = {row['epsilon']:g}" for row in runs.to_dict("records")
-    )
+    summary = ", ".join(map("{:.2f} at ε = {:g}".format, runs["mean"], runs["epsilon"]))
     caption = f"{seeds_phrase(runs['seeds'])}. {band}"
     return figure.finish(
         title="How does accuracy grow with ε?",
         caption=caption,
         alt=f"Test {measure} against ε: {summary}. {caption}",
-        y={"ticksuffix": " "},
+        y={"title_text": f"test {measure}, %", "ticksuffix": " "},
         x=marks.log_axis(list(epsilons), "ε, privacy budget (log scale)"),
     )

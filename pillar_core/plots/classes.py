@@ -2,21 +2,20 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.numerics import wilson
-from pillar_core.plots import marks
 from pillar_core.plots.intervals import FEWEST, over_seeds
 from pillar_core.plots.marks import Drawing
-from pillar_core.plots.theme import as_text, current_ink, epsilon_value, fade, is_dark
+from pillar_core.plots.theme import Figure, as_text, epsilon_value, fade, is_dark
 
 _MANY = 24
 _ACROSS = 5
 """Dots side by side at one answer."""
 
 
-def class_balance(table: pd.DataFrame) -> go.Figure:
+def class_balance(table: pd.DataFrame) -> Figure:
     """Rows per class and part of the split, as bars.
 
     table: columns class, part (for instance private, public, test), rows. Counts are exact, so no
@@ -24,26 +23,17 @@ def class_balance(table: pd.DataFrame) -> go.Figure:
     """
     order = list(dict.fromkeys(table["class"].astype(str)))
     parts = list(dict.fromkeys(table["part"].astype(str)))
-    colours = dict(
-        zip(
-            parts,
-            [
-                current_ink().accent,
-                "#3BD1A4" if is_dark() else "#008F68",
-                current_ink().muted,
-                current_ink().grid,
-            ],
-            strict=False,
-        )
-    )
     figure = Drawing()
+    ink = figure.ink
+    parts_ink = [ink.accent, "#3BD1A4" if is_dark() else "#008F68", ink.muted, ink.grid]
+    colours = dict(zip(parts, parts_ink, strict=False))
     for part in parts:
         rows = table[table["part"] == part]
         figure.add_bar(
             x=rows["class"].astype(str),
             y=rows["rows"],
             name=part,
-            marker={"color": colours.get(part, figure.ink.muted), "cornerradius": 3},
+            marker={"color": colours.get(part, ink.muted), "cornerradius": 3},
             hovertemplate=f"%{{x}}: %{{y}} rows<extra>{part}</extra>",
         )
     figure.update_xaxes(categoryarray=order, showticklabels=len(order) <= 40)
@@ -63,11 +53,10 @@ def class_balance(table: pd.DataFrame) -> go.Figure:
         y="rows",
         barmode="stack",
         bargap=0.25,
-        legend={"yref": "container", "y": 0, "yanchor": "bottom"},
     )
 
 
-def per_class(table: pd.DataFrame) -> go.Figure:
+def per_class(table: pd.DataFrame) -> Figure:
     """Recall of each class, worst first: seeds as dots, their mean with an interval that holds
     seeds and rows, other models as marks.
 
@@ -79,19 +68,14 @@ def per_class(table: pd.DataFrame) -> go.Figure:
     private = (
         means[means["model"] == "private"].sort_values("mean", kind="stable").reset_index(drop=True)
     )
-    for end in ("low", "high"):
-        of_rows = [
-            wilson(share, count)[end == "high"]
-            for share, count in zip(private["mean"], private["rows"], strict=True)
-        ]
-        reach = (
-            (private[end] - private["mean"]).fillna(0) ** 2
-            + (pd.Series(of_rows) - private["mean"]) ** 2
-        ) ** 0.5
-        private[end] = (private["mean"] + (reach if end == "high" else -reach)).clip(0, 1)
+    of_rows = np.array([*map(wilson, private["mean"], private["rows"])]).T
+    for end, side, of_row in zip(("low", "high"), (-1, 1), of_rows, strict=True):
+        of_seeds = (private[end] - private["mean"]).fillna(0)
+        reach = np.hypot(of_seeds, of_row - private["mean"])
+        private[end] = (private["mean"] + side * reach).clip(0, 1)
     names = private["class"].astype(str)
-    ink = current_ink()
     figure = Drawing()
+    ink = figure.ink
     for model, symbol, size in (
         ("no privacy", "line-ns", 14),
         ("no noise, same k", "diamond-open", 9),
@@ -126,7 +110,7 @@ def per_class(table: pd.DataFrame) -> go.Figure:
         ink.accent,
         hover="%{y}: %{x:.1f} %<extra>private model</extra>",
         name="private, mean",
-        error_x=marks.reach(private, ink.accent),
+        error_x=private,
     )
     is_few = len(names) <= _MANY
     figure.update_yaxes(
@@ -150,11 +134,10 @@ def per_class(table: pd.DataFrame) -> go.Figure:
         height=height,
         x={"title_text": "recall, % of the class's test rows", "range": [-2, 102]},
         y={"type": "category"},
-        legend={"yref": "container", "y": 0, "yanchor": "bottom"},
     )
 
 
-def confusion(table: pd.DataFrame, *, classes: Sequence[str]) -> go.Figure:
+def confusion(table: pd.DataFrame, *, classes: Sequence[str]) -> Figure:
     """Test rows by class and by the class that a model says, coloured by the share of their class.
 
     table: columns class, taken for, rows; pairs without a row may be absent.
@@ -163,10 +146,10 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str]) -> go.Figure:
     counts = counts.reindex(index=list(classes), columns=list(classes)).fillna(0).astype(int)
     sizes = counts.sum(axis=1)
     shares = 100 * counts.div(sizes.where(sizes > 0), axis=0)
-    ink = current_ink()
     names = [str(name) for name in classes]
     is_few = len(classes) <= _MANY
     figure = Drawing()
+    ink = figure.ink
     figure.cells(
         names,
         names,
@@ -205,7 +188,7 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str]) -> go.Figure:
     )
 
 
-def possible_answers(table: pd.DataFrame, *, label: str = "") -> go.Figure:
+def possible_answers(table: pd.DataFrame, *, label: str = "") -> Figure:
     """Every possible model as a dot at the class that it answers, a line of dots for each ε; the
     row's own class stands out.
 
@@ -218,7 +201,6 @@ def possible_answers(table: pd.DataFrame, *, label: str = "") -> go.Figure:
         key=lambda name: (name != label, names.index(name) if name in names else -1),
     )
     budgets = sorted(table["epsilon"].unique())
-    ink = current_ink()
     figure = Drawing()
     for place, ((epsilon, name), dots) in enumerate(
         table.groupby(["epsilon", "class"], sort=False)
@@ -228,26 +210,12 @@ def possible_answers(table: pd.DataFrame, *, label: str = "") -> go.Figure:
             for number in range(len(dots))
         ]
         y = [budgets.index(epsilon) + (number // _ACROSS - 1.5) / 6 for number in range(len(dots))]
-        colour = ink.muted if label and str(name) != label else ink.accent
+        is_other = label and str(name) != label
+        colour = figure.ink.muted if is_other else figure.ink.accent
         hover = (
             f"{len(dots)} of {(table['epsilon'] == epsilon).sum()} models say {as_text(str(name))}"
         )
-        figure.dots(x, y, colour, hover=hover, showlegend=False, meta=place)
-    across = [-0.6, max(len(names), 3) - 0.4]
-    up = [-0.6, len(budgets) - 0.4]
-    figure.update_xaxes(
-        tickvals=list(range(len(names))),
-        ticktext=names,
-        range=across,
-        showgrid=False,
-        title_text="answer",
-    )
-    figure.update_yaxes(
-        tickvals=list(range(len(budgets))),
-        ticktext=[*map(epsilon_value, budgets)],
-        title_text="ε",
-        range=up,
-    )
+        figure.dots(x, y, colour, hover=hover, meta=place)
     shares = table.groupby("epsilon")["class"].agg(
         lambda answers: answers.value_counts(normalize=True).max()
     )
@@ -268,4 +236,17 @@ def possible_answers(table: pd.DataFrame, *, label: str = "") -> go.Figure:
         ),
         alt=f"What {draws} possible models at each ε say of one row. {summary}.",
         height=340,
+        x={
+            "tickvals": list(range(len(names))),
+            "ticktext": names,
+            "range": [-0.6, max(len(names), 3) - 0.4],
+            "showgrid": False,
+            "title_text": "answer",
+        },
+        y={
+            "tickvals": list(range(len(budgets))),
+            "ticktext": [*map(epsilon_value, budgets)],
+            "range": [-0.6, len(budgets) - 0.4],
+            "title_text": "ε",
+        },
     )

@@ -4,13 +4,12 @@ import math
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pillar_core.numerics import signed
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
-from pillar_core.plots.theme import as_text, told_apart
+from pillar_core.plots.theme import Figure, as_text, told_apart
 
 _ACROSS, _HEIGHT = 2, 250
 """Panels beside each other, and the height of each."""
@@ -18,7 +17,7 @@ _MOST_WORDS = 20
 """Of a column of words those with the largest scores are drawn."""
 
 
-def column_curves(table: pd.DataFrame, *, caption: str) -> go.Figure:
+def column_curves(table: pd.DataFrame, *, caption: str) -> Figure:
     """A panel for each column of the data: the score of each class from value to value, with a band
     of the noise where that is known.
 

@@ -5,21 +5,19 @@ import math
 from collections.abc import Mapping
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.arrays import Json
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
-    categorical,
-    class_symbols,
-    current_ink,
+    Figure,
     fade,
     in_order,
     log_ticks,
     method_style,
     seeds_phrase,
+    told_apart,
 )
 
 
@@ -32,7 +30,7 @@ def effect(
     x_log: bool = False,
     percent: bool = True,
     wanted_seeds: int | None = None,
-) -> go.Figure:
+) -> Figure:
     """Mean of each series over `x`, with its interval.
 
     lines: one row per series and place with columns series, method, x, mean, low, high, seeds, and
@@ -41,23 +39,35 @@ def effect(
     """
     known = lines.dropna(subset=["mean"])
     figure = Drawing()
-    scale = 100.0 if percent else 1.0
-    series = lines.drop_duplicates("series")
-    names = [
-        name
-        for method in in_order(series["method"])
-        for name in series.loc[series["method"] == method, "series"]
-    ]
-    for place, name in enumerate(names):
-        rows = known[known["series"] == name]
+    scale, fewest = 100.0 if percent else 1.0, wanted_seeds or 0
+    series = lines.drop_duplicates("series").set_index("series")["method"]
+    order = {name: place for place, name in enumerate(in_order(series))}
+    series = series.sort_values(key=lambda methods: methods.map(order), kind="stable")
+    for name, colour, symbol in told_apart(list(series.index)):
+        rows = known[known["series"] == name].sort_values("x")
+        style, dash = method_style(series[name]), "solid"
+        if (series == series[name]).sum() == 1:
+            colour, dash, symbol = style.colour, style.dash, style.symbol.removesuffix("-open")
+        elif series[name] == "non_private":
+            dash = "dash"
         if len(rows):
-            _line(
-                figure,
-                rows.sort_values("x"),
-                name,
-                _style(lines, rows, place, len(names)),
-                scale,
-                wanted_seeds,
+            figure.line(
+                rows["x"],
+                scale * rows["mean"],
+                colour,
+                dash=dash,
+                hover="%{fullData.name}: %{y:.3g} at %{x}, n = %{customdata}",
+                mode="lines+markers",
+                name=name,
+                marker={
+                    "symbol": [
+                        f"{symbol}-open" if count < fewest else symbol for count in rows["seeds"]
+                    ],
+                    "size": 9,
+                    "line": {"width": 1.6},
+                },
+                error_y=marks.reach(rows, fade(colour, 0.7), scale=scale),
+                customdata=rows["seeds"],
             )
     if "published" in known:
         printed = known.dropna(subset=["published"])
@@ -70,70 +80,22 @@ def effect(
             text=printed["series"],
             hover="%{text}: %{y:.1f} published",
         )
-    ticks = log_ticks([float(x) for x in known["x"]]) if x_log and len(known) else None
-    named = [f"{x:g}" for x in ticks] if ticks else None
-    figure.update_xaxes(
-        type="log" if x_log else "linear", tickvals=ticks, ticktext=named, title_text=x_title
-    )
-    figure.update_layout(legend={"orientation": "h", "y": -0.22}, showlegend=True)
-    few = wanted_seeds is not None and bool((known["seeds"] < wanted_seeds).any())
-    caption = f"{seeds_phrase(known['seeds'])}." + (
-        f" Open marks: fewer than {wanted_seeds} seeds so far." if few else ""
-    )
-    summary = "; ".join(
-        f"{series} at {x}: {scale * mean:.3g}"
-        for series, x, mean in zip(known["series"], known["x"], known["mean"], strict=True)
-    )
+    axis: Json = {"type": "linear", "title_text": x_title}
+    if x_log:
+        axis = marks.log_axis(log_ticks([float(x) for x in known["x"]]), x_title)
+    caption = f"{seeds_phrase(known['seeds'])}."
+    if (known["seeds"] < fewest).any():
+        caption += f" Open marks: fewer than {wanted_seeds} seeds so far."
+    points = known["series"], known["x"], scale * known["mean"]
+    summary = "; ".join(map("{} at {}: {:.3g}".format, *points))
     return figure.finish(
         title=title,
         caption=caption,
         alt=f"{title}. {y_title}: {summary}.",
         height=520,
+        x=axis,
         y={"title_text": y_title, "ticksuffix": " "},
-    )
-
-
-def _style(known: pd.DataFrame, rows: pd.DataFrame, place: int, count: int) -> dict[str, str]:
-    method = str(rows["method"].iloc[0])
-    style = method_style(method)
-    if known.loc[known["method"] == method, "series"].nunique() == 1:
-        return {
-            "colour": style.colour,
-            "dash": style.dash,
-            "symbol": style.symbol.removesuffix("-open"),
-        }
-    dash = "dash" if method == "non_private" else "solid"
-    return {
-        "colour": categorical(count)[place],
-        "dash": dash,
-        "symbol": class_symbols(count)[place],
-    }
-
-
-def _line(
-    figure: Drawing,
-    rows: pd.DataFrame,
-    name: str,
-    style: dict[str, str],
-    scale: float,
-    wanted_seeds: int | None,
-) -> None:
-    symbols = [
-        style["symbol"] + ("-open" if wanted_seeds is not None and count < wanted_seeds else "")
-        for count in rows["seeds"]
-    ]
-    hover = "%{fullData.name}: %{y:.3g} at %{x}, n = %{customdata}"
-    figure.line(
-        rows["x"],
-        scale * rows["mean"],
-        style["colour"],
-        dash=style["dash"],
-        hover=hover,
-        mode="lines+markers",
-        name=name,
-        marker={"symbol": symbols, "size": 9, "line": {"width": 1.6}},
-        error_y=marks.reach(rows, fade(style["colour"], 0.7), scale=scale, width=3),
-        customdata=rows["seeds"],
+        showlegend=True,
     )
 
 
@@ -150,7 +112,7 @@ def accuracy_by(
     scale: float = 100,
     limit: str = "",
     caption: str = "Real images; every point was trained just now or earlier on this machine.",
-) -> go.Figure:
+) -> Figure:
     """Mean accuracy (percent) with intervals over seeds against one column: a line over numbers,
     bars over names.
 
@@ -167,55 +129,75 @@ def accuracy_by(
         for value in means[x]
     ]
     figure = Drawing()
-    if texts:
-        figure.update_xaxes(categoryorder="array", categoryarray=list(texts.values()))
-        _bars(figure, means, labels, means[x] == present, unit)
-    else:
-        ticks = log_ticks([float(value) for value in means[x]])
-        figure.update_xaxes(marks.log_axis(ticks, label))
+    places, is_here, has_ends = means[x], means[x] == present, means["low"].notna()
+    percents = means["mean"].map(f"{{:.1f}}{unit}".format)
+    top = means["mean"].max()
     if limit:
-        bound = scale * table.groupby(x)["limit"].mean()
-        muted = figure.ink.muted
-        figure.line(
-            labels if texts else means[x],
-            bound,
-            muted,
-            width=1.8,
-            dash="dash",
-            name=limit,
-            hover=f"{limit}: %{{y:.3g}}{unit}",
+        bounds = scale * table.groupby(x)["limit"].mean()
+        top = max(top, bounds.max())
+        looks: marks.Looks = {"width": 1.8, "dash": "dash", "name": limit}
+        hover = f"{limit}: %{{y:.3g}}{unit}"
+        figure.line(labels if texts else places, bounds, figure.ink.muted, hover=hover, **looks)
+    along: Json = {"categoryarray": list(texts.values()), "title_text": label}
+    if texts:
+        usual = fade(figure.ink.accent, 0.55)
+        figure.add_bar(
+            x=labels,
+            y=means["mean"],
+            marker_color=[figure.marked if marked else usual for marked in is_here],
+            error_y=marks.reach(means, figure.ink.text, scale=1) if has_ends.any() else None,
+            showlegend=False,
+            text=percents,
+            textfont={"color": figure.ink.text, "size": 16},
         )
-    if not texts:
-        _answer_line(figure, means, x, present, unit)
-    top = 1.1 * max(
-        means["mean"].max(), bound.max() if limit else 0
-    )  # the mark's number needs room above it
-    figure.update_xaxes(title_text=label)
-    figure.update_yaxes(title_text=axis, rangemode="tozero", autorangeoptions_include=top)
-    figure.update_layout(showlegend=bool(limit), legend={"y": 1.0, "yanchor": "bottom"})
+    else:
+        along = marks.log_axis(log_ticks([float(place) for place in places]), label)
+        if has_ends.all():
+            figure.band(places, means["low"], means["high"], figure.ink.accent, opacity=0.15)
+        hover = f"%{{x:g}}: %{{y:.3g}}{unit}"
+        line = places, means["mean"], figure.ink.accent
+        figure.line(*line, mode="lines+markers", hover=hover)
+        side = "left" if is_here.iloc[-1] else "center"
+        figure.dots(
+            places[is_here],
+            means.loc[is_here, "mean"],
+            figure.marked,
+            size=17,
+            symbol="star",
+            text=percents[is_here],
+            mode="markers+text",
+            textposition=f"top {side}",
+        )
     form = "{:.1f} percent" if unit else "{:.2g}"
-    points = "; ".join(
-        f"{form.format(mean)} at {text}" for mean, text in zip(means["mean"], labels, strict=True)
-    )
+    points = "; ".join(map(f"{form} at {{}}".format, means["mean"], labels))
     seeds = (
         f"{seeds_phrase(means['seeds'])}. "
         if "seed" in table and int(means["seeds"].max()) > 1
         else ""
     )
     alt = f"{axis.removesuffix(', %').capitalize()} by {label}: {points}."
-    return figure.finish(title=title, caption=seeds + caption, alt=alt, height=400)
+    return figure.finish(
+        title=title,
+        caption=seeds + caption,
+        alt=alt,
+        height=400,
+        x=along,
+        # the mark's number needs room above it
+        y={"title_text": axis, "rangemode": "tozero", "autorangeoptions_include": 1.1 * top},
+        showlegend=bool(limit),
+        legend={"yref": "paper", "y": 1.0},
+    )
 
 
-def total_budget(table: pd.DataFrame, *, present: int) -> go.Figure:
+def total_budget(table: pd.DataFrame, *, present: int) -> Figure:
     """What repeated releases add up to: the plain sum of ε, and the upper bound that composition
     proves.
 
     table: columns releases, total, sum. here: the number of releases to mark.
     """
-    ink = current_ink()
     figure = Drawing()
     lines = (
-        ("sum", "plain sum of ε", ink.muted, "dash"),
+        ("sum", "plain sum of ε", figure.ink.muted, "dash"),
         ("total", "proved by composition", figure.ink.accent, "solid"),
     )
     for name, label, colour, dash in lines:
@@ -229,14 +211,10 @@ def total_budget(table: pd.DataFrame, *, present: int) -> go.Figure:
             hover=words,
         )
     mark = table[table["releases"] == present]
-    style = {"size": 14, "symbol": "star", "color": figure.marked}
-    figure.add_scatter(
-        x=mark["releases"], y=mark["total"], mode="markers", name="here", marker=style
-    )
-    words = "; ".join(
-        f"{row.releases:g} models: {row.total:.3g} instead of {row.sum:g}"
-        for row in table.itertuples()
-    )
+    here = mark["releases"], mark["total"], figure.marked
+    figure.dots(*here, size=14, symbol="star", name="here")
+    columns = (table[name] for name in ("releases", "total", "sum"))
+    words = "; ".join(map("{:g} models: {:.3g} instead of {:g}".format, *columns))
     return figure.finish(
         title="Budgets add up",
         caption=(
@@ -246,52 +224,4 @@ def total_budget(table: pd.DataFrame, *, present: int) -> go.Figure:
         alt=f"ε of repeated releases: {words}.",
         x="models released, each at the same ε",
         y={"title_text": "ε of all of them together", "rangemode": "tozero"},
-    )
-
-
-def _answer_line(figure: Drawing, means: pd.DataFrame, x: str, present: object, unit: str) -> None:
-    if not means["low"].isna().any():
-        figure.band(means[x], means["low"], means["high"], figure.ink.accent, opacity=0.15)
-    hover = "%{x:g}: %{y:.3g}" + unit
-    figure.line(
-        means[x],
-        means["mean"],
-        figure.ink.accent,
-        mode="lines+markers",
-        hover=hover,
-        showlegend=False,
-    )
-    mark = means[means[x] == present]
-    text = [f"{mean:.1f}{unit}" for mean in mark["mean"]]
-    style = {"size": 17, "symbol": "star", "color": figure.marked}
-    side = "left" if len(mark) and mark.index[-1] == means.index[-1] else "center"
-    figure.add_scatter(
-        x=mark[x],
-        y=mark["mean"],
-        marker=style,
-        text=text,
-        mode="markers+text",
-        textposition=f"top {side}",
-        showlegend=False,
-    )
-
-
-def _bars(
-    figure: Drawing,
-    means: pd.DataFrame,
-    labels: list[str],
-    is_here: "pd.Series[bool]",
-    unit: str,
-) -> None:
-    colours = [figure.marked if marked else fade(figure.ink.accent, 0.55) for marked in is_here]
-    text = [f"{mean:.1f}{unit}" for mean in means["mean"]]
-    error = None if means["low"].isna().all() else marks.reach(means, figure.ink.text, scale=1)
-    figure.add_bar(
-        x=labels,
-        y=means["mean"],
-        marker_color=colours,
-        error_y=error,
-        showlegend=False,
-        text=text,
-        textfont={"color": figure.ink.text, "size": 16},
     )

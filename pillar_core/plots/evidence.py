@@ -5,13 +5,12 @@ import math
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.arrays import Array
 from pillar_core.numerics import number_words
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
-from pillar_core.plots.theme import DASHES, categorical, current_ink, epsilon_value, fade
+from pillar_core.plots.theme import DASHES, Figure, categorical, epsilon_value, fade
 
 _BINS = 40
 _PERCENTS = {
@@ -31,7 +30,7 @@ def membership_roc(
     members: int,
     non_members: int,
     least: float,
-) -> go.Figure:
+) -> Figure:
     """Attacks on log axes, from the false-alarm rate `least` on, with their bands and under what
     the guarantee allows.
 
@@ -40,15 +39,15 @@ def membership_roc(
     that any attack can reach.
     """
     figure = Drawing()
-    ink = current_ink()
     ceiling = bound[bound["false_positive_rate"] >= least / 3]
     x = ceiling["false_positive_rate"]
     y = ceiling["true_positive_rate"]
-    figure.ruled_out([*x, *x[::-1]], [*y, *([1.0] * len(y))], name="ruled out by the guarantee")
+    ones = [1.0] * len(y)
+    figure.band(x, ones, y, figure.marked, opacity=0.13, name="ruled out by the guarantee")
     hover = "at most %{y:.3g} of members at %{x:.3g} false alarms"
     figure.line(x, y, figure.marked, name=f"ceiling at ε = {epsilon:.3g}", hover=hover)
     diagonal = np.geomspace(least, 1, 30)
-    figure.line(diagonal, diagonal, ink.muted, width=1.2, dash="dash", name="coin flip")
+    figure.line(diagonal, diagonal, figure.ink.muted, width=1.2, dash="dash", name="coin flip")
     for place, (name, rows) in enumerate(roc.groupby("attack", sort=False)):
         visible = rows[rows["false_positive_rate"] >= least]
         colour = categorical(7)[(0, 5, 2, 3, 4)[place % 5]]
@@ -58,14 +57,15 @@ def membership_roc(
             ("low", "hv"),
             ("high", "vh"),
         ):  # between two thresholds the one end holds from the left, the other to the right
-            style: marks.Looks = {"shape": shape, "showlegend": False, "legendgroup": str(name)}
-            style |= {"fill": "tonexty", "fillcolor": fade(colour, 0.14)} if end == "high" else {}
+            fill = {"fill": "tonexty", "fillcolor": fade(colour, 0.14)} if end == "high" else {}
             figure.line(
                 rates,
                 band[end].clip(lower=least / 10),
                 fade(colour, 0.5),
                 width=0.6,
-                **style,
+                shape=shape,
+                legendgroup=str(name),
+                **fill,
             )
         hover = "%{fullData.name}: finds %{y:.3g} at %{x:.3g} false alarms"
         figure.line(
@@ -96,11 +96,10 @@ def membership_roc(
     )
 
 
-def individual_losses(table: pd.DataFrame, *, stated: float, delta: float) -> go.Figure:
+def individual_losses(table: pd.DataFrame, *, stated: float, delta: float) -> Figure:
     """Histogram of rows' individual ε with the ε stated for all. table: column epsilon, one row per
     private row."""
     figure = Drawing()
-    ink = current_ink()
     values = table["epsilon"].to_numpy()
     counts, edges = np.histogram(
         values,
@@ -112,13 +111,19 @@ def individual_losses(table: pd.DataFrame, *, stated: float, delta: float) -> go
         counts,
         categorical(1)[0],
         opacity=0.75,
-        name="rows",
         width=np.diff(edges) * 0.92,
         hover="%{y:,} rows near ε = %{x:.2f}",
     )
     median = float(np.median(values))
     if median < 0.8 * stated:  # nearer, the two names would collide
-        _mark(figure, median, f"half of the rows stay below {median:.2f}", ink.text, "dot", "left")
+        _mark(
+            figure,
+            median,
+            f"half of the rows stay below {median:.2f}",
+            figure.ink.text,
+            "dot",
+            "left",
+        )
     _mark(figure, stated, f"stated for all: {stated:.3g}", figure.marked, "solid", "right")
     return figure.finish(
         title=exposure(values, stated),
@@ -132,7 +137,6 @@ def individual_losses(table: pd.DataFrame, *, stated: float, delta: float) -> go
         ),
         x={"title_text": "individual ε of a row", "rangemode": "tozero"},
         y="private rows",
-        showlegend=False,
         bargap=0,
     )
 
@@ -152,7 +156,7 @@ def exposure(values: Array, stated: float) -> str:
     )
 
 
-def individual_by_class(table: pd.DataFrame, *, stated: float) -> go.Figure:
+def individual_by_class(table: pd.DataFrame, *, stated: float) -> Figure:
     """Each class's rows: median and the range from 5 to 95 % of individual ε. table: columns class,
     epsilon."""
     spread = table.groupby("class")["epsilon"].quantile(np.array([0.05, 0.5, 0.95])).unstack()
@@ -176,7 +180,7 @@ def individual_by_class(table: pd.DataFrame, *, stated: float) -> go.Figure:
         if len(spread) == len(drawn)
         else f" The {len(drawn)} most exposed of {len(spread)} classes."
     )
-    summary = "; ".join(f"{name} {value:.2f}" for name, value in drawn["median"].items())
+    summary = "; ".join(map("{} {:.2f}".format, names, drawn["median"]))
     return figure.finish(
         title="Individual ε by class",
         caption=f"The line is the ε stated for all, {stated:.3g}.{note}",
@@ -187,13 +191,10 @@ def individual_by_class(table: pd.DataFrame, *, stated: float) -> go.Figure:
             "rangemode": "tozero",
         },
         y={"type": "category", "showgrid": False, "ticksuffix": "  "},
-        showlegend=False,
     )
 
 
-def two_worlds(
-    table: pd.DataFrame, *, threshold: float, claimed_mu: float, title: str
-) -> go.Figure:
+def two_worlds(table: pd.DataFrame, *, threshold: float, claimed_mu: float, title: str) -> Figure:
     """Scores of trials with a canary and without, and where the claim says that the canary's world
     lies, at most.
 
@@ -201,7 +202,6 @@ def two_worlds(
     noise.
     """
     figure = Drawing()
-    ink = current_ink()
     colours = {"without": categorical(7)[0], "with the canary": categorical(7)[1]}
     low, high = (float(value) for value in np.quantile(table["score"], [0.001, 0.999]))
     span = max(high - low, 0.5)
@@ -224,7 +224,7 @@ def two_worlds(
         (claimed_mu, "claimed with, at most", "solid"),
     ):
         curve = np.exp(-0.5 * (grid - shift) ** 2) / np.sqrt(2 * np.pi)
-        figure.line(grid, curve, ink.text, width=1.6, dash=dash, name=name)
+        figure.line(grid, curve, figure.ink.text, width=1.6, dash=dash, name=name)
     figure.rule(x=threshold, dash="dash")
     return figure.finish(
         title=title,
@@ -244,7 +244,7 @@ def two_worlds(
     )
 
 
-def audit_power(table: pd.DataFrame, *, claimed: float, significance: float) -> go.Figure:
+def audit_power(table: pd.DataFrame, *, claimed: float, significance: float) -> Figure:
     """The chance to notice, against what the code would truly spend. table: columns trials,
     epsilon, power."""
     figure = Drawing()
@@ -273,7 +273,7 @@ def audit_power(table: pd.DataFrame, *, claimed: float, significance: float) -> 
     )
 
 
-def one_run_reach(table: pd.DataFrame, *, canaries: int) -> go.Figure:
+def one_run_reach(table: pd.DataFrame, *, canaries: int) -> Figure:
     """What a single run with canaries could certify at best. table: columns epsilon, plain, curve
     (certified ε)."""
     figure = Drawing()
@@ -313,45 +313,39 @@ def one_run_reach(table: pd.DataFrame, *, canaries: int) -> go.Figure:
     )
 
 
-def right_guesses(table: pd.DataFrame, *, published: float, title: str) -> go.Figure:
+def right_guesses(table: pd.DataFrame, *, published: float, title: str) -> Figure:
     """How often attackers are right about one row, with intervals, beside a coin. table: columns
     attacker, sees, success, low, high."""
     figure = Drawing()
-    ink = current_ink()
     colours = categorical(7)
     labels = [f"knows {row.attacker}, sees {row.sees}" for row in table.itertuples()]
     is_strong = table["attacker"] == table["attacker"].iloc[0]
-    fills = [colours[5 if strong else 0] for strong in is_strong]
-    hover = "%{y}: right in %{x:.1f} % of guesses"
+    percents = 100 * table["success"]
     figure.bars(
-        100 * table["success"],
+        percents,
         labels,
-        fills,
+        [colours[5 if strong else 0] for strong in is_strong],
         opacity=0.75,
-        hover=hover,
-        text=[f"{100 * value:.1f} %" for value in table["success"]],
-        error_x=marks.reach(table, ink.text, value="success"),
+        hover="%{y}: right in %{x:.1f} % of guesses",
+        text=percents.map("{:.1f} %".format),
+        error_x=table.rename(columns={"success": "mean"}),
     )
     figure.rule(x=50, dash="dash")
     _mark(
         figure,
         100 * published,
         f"coin 50 %, published {100 * published:.1f} %",
-        ink.text,
+        figure.ink.text,
         "dot",
         "left",
     )
-    summary = "; ".join(
-        f"{label}: {100 * value:.1f} percent"
-        for label, value in zip(labels, table["success"], strict=True)
-    )
+    summary = "; ".join(map("{}: {:.1f} percent".format, labels, percents))
     return figure.finish(
         title=title,
         caption="Half of the rows in question are in the batch. Bars with 95 % intervals.",
         alt=f"Bars of right guesses: {summary}.",
         height=190 + 46 * len(table),
         x={"title_text": "guesses about one row that are right, %", "range": [40, 104]},
-        showlegend=False,
         bargap=0.3,
     )
 
@@ -363,7 +357,7 @@ def reconstruction_strip(
     *,
     candidates: int,
     present: float,
-) -> go.Figure:
+) -> Figure:
     """An image (h, w) and what is left of it (ε, h, w) at each ε of the table, side by side, each
     on its own grey scale; one is framed.
 
@@ -400,10 +394,7 @@ def reconstruction_strip(
     )
     figure.update_yaxes(visible=False, autorange="reversed", scaleanchor="x", constrain="domain")
     line = table.iloc[place - 1]
-    summary = "; ".join(
-        f"ε = {label}: {100 * value:.0f} %"
-        for label, value in zip(labels, table["right"], strict=True)
-    )
+    summary = "; ".join(map("ε = {}: {:.0f} %".format, labels, 100 * table["right"]))
     return figure.finish(
         title=(
             f"At ε = {labels[place - 1]}, {100 * line['right']:.1f} of 100 picks among "
@@ -423,11 +414,12 @@ def reconstruction_strip(
     )
 
 
-def _mark(figure: Drawing, x: float, text: str, colour: str, dash: str, side: str) -> None:
-    place = (
-        {"xanchor": "left", "xshift": 6, "yanchor": "bottom"}
+def _mark(figure: Drawing, x: float, words: str, colour: str, dash: str, side: str) -> None:
+    """A vertical line with words beside its top end, those on the right a line lower."""
+    place: marks.Looks = {"annotation_y": 1.0, "annotation_xanchor": side}
+    place |= (
+        {"annotation_xshift": 6, "annotation_yanchor": "bottom"}
         if side == "left"
-        else {"xanchor": side, "xshift": -6, "yanchor": "top"}
+        else {"annotation_xshift": -6, "annotation_yanchor": "top"}
     )
-    annotation = {"text": text, "font": {"color": colour, "size": 13}, "y": 1.0, **place}
-    figure.add_vline(x=x, line={"color": colour, "dash": dash, "width": 2}, annotation=annotation)
+    figure.rule(colour, x=x, dash=dash, words=words, **place)

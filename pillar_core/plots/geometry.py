@@ -7,17 +7,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     LOOKS,
+    Figure,
     as_text,
     categorical,
-    current_ink,
-    end_labels,
     fade,
     log_ticks,
     method_style,
@@ -32,7 +30,7 @@ BASES: dict[str, tuple[str, str, str]] = {
 _BINS = 48
 
 
-def xi_against_k(table: pd.DataFrame, *, k: int | None = None, subject: str = "") -> go.Figure:
+def xi_against_k(table: pd.DataFrame, *, k: int | None = None, subject: str = "") -> Figure:
     """Mean ξ_k over pairs of classes with the range over pairs as a band, one line per basis; `k`
     is marked.
 
@@ -41,7 +39,6 @@ def xi_against_k(table: pd.DataFrame, *, k: int | None = None, subject: str = ""
     """
     figure = Drawing()
     names = [name for name in BASES if (table["basis"] == name).any()]
-    ends = []
     summary = []
     for name in names:
         style, dash, label = BASES[name]
@@ -50,15 +47,19 @@ def xi_against_k(table: pd.DataFrame, *, k: int | None = None, subject: str = ""
         if (rows["high"] > rows["low"]).any() and name == names[0]:
             figure.band(rows["k"], rows["low"], rows["high"], colour, opacity=0.14)
         hover = f"{label}: ξ = %{{y:.3f}} at k = %{{x}}"
-        figure.line(rows["k"], rows["mean"], colour, dash=dash, name=label, hover=hover)
-        ends.append((float(table["k"].max()), float(rows["mean"].iloc[-1]), label, colour))
+        figure.line(rows["k"], rows["mean"], colour, dash=dash, name=label, hover=hover, end=label)
         points = rows.iloc[sorted({0, len(rows) // 2, len(rows) - 1})].to_dict("records")
         summary.append(
             f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in points)
         )
-    end_labels(figure, ends, low=0.0, high=1.0, height=350)
+    last = float(table["k"].max())
+    figure.ends = [(last, y, label, colour) for _, y, label, colour in figure.ends]
+    figure.name_ends(low=0.0, high=1.0, height=350)
     _beyond(figure, table, names[0])
-    _mark(figure, k, top=1.02)
+    if k is not None:
+        figure.rule(figure.marked, x=k)
+        place: marks.Looks = {"xanchor": "left", "xshift": 4, "yanchor": "top"}
+        figure.note(math.log10(k), 1.02, f"<b>k = {k}</b>", figure.marked, **place)
     ticks = marks.round_ticks(float(table["k"].min()), float(table["k"].max())) or log_ticks(
         [float(k) for k in table["k"]]
     )
@@ -83,7 +84,7 @@ def xi_against_k(table: pd.DataFrame, *, k: int | None = None, subject: str = ""
     )
 
 
-def margin_histogram(table: pd.DataFrame, *, k: int, d: int, classes: tuple[str, str]) -> go.Figure:
+def margin_histogram(table: pd.DataFrame, *, k: int, d: int, classes: tuple[str, str]) -> Figure:
     """Two histograms of cosine margins, one above the other: with all features, then in k
     directions; a colour for each class.
 
@@ -110,7 +111,7 @@ def margin_histogram(table: pd.DataFrame, *, k: int, d: int, classes: tuple[str,
                 col=1,
             )
         label = f"all {d:,} features" if place == 1 else f"k = {k} directions"
-        figure.add_vline(x=0, line={"color": current_ink().text, "width": 1.4}, row=place, col=1)
+        figure.rule(figure.ink.text, x=0, dash="solid", row=place, col=1)
         figure.update_yaxes(title_text=label, showgrid=False, row=place, col=1)
     title = margin_headline(table, k=k, first=classes[0])
     figure.update_xaxes(
@@ -130,7 +131,6 @@ def margin_histogram(table: pd.DataFrame, *, k: int, d: int, classes: tuple[str,
         ),
         height=460,
         barmode="overlay",
-        legend={"orientation": "h", "y": -0.2},
     )
 
 
@@ -143,7 +143,7 @@ def margin_headline(table: pd.DataFrame, *, k: int, first: str) -> str:
     return f"Wrong side: {projected} of {len(table):,} rows with k = {k}, {whole} with all features"
 
 
-def spectrum_and_gaps(table: pd.DataFrame, *, k: int | None = None, rows: int = 0) -> go.Figure:
+def spectrum_and_gaps(table: pd.DataFrame, *, k: int | None = None, rows: int = 0) -> Figure:
     """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see
     `geometry.spectrum`."""
     panels = (
@@ -151,13 +151,13 @@ def spectrum_and_gaps(table: pd.DataFrame, *, k: int | None = None, rows: int = 
         ("cumulative", "first %{x}: %{y:.1f} % of the energy", "energy held, %"),
         ("gap", "Δ at k = %{x}: %{y:.3g}", "gap Δₖ = λₖ − λₖ₊₁"),
     )
-    ink = current_ink().accent
     figure = make_subplots(
         figure=Drawing(),
         cols=3,
         horizontal_spacing=0.1,
         subplot_titles=[title for _, _, title in panels],
     )
+    ink = figure.ink.accent
     for place, (name, hover, _) in enumerate(panels, start=1):
         y = (
             100 * table[name] if place == 2 else table[name].where(table[name] > 0)
@@ -194,7 +194,6 @@ def spectrum_and_gaps(table: pd.DataFrame, *, k: int | None = None, rows: int = 
         alt=(
             f"Eigenvalues, cumulative energy and eigengaps over {len(table)} directions.{summary}"
         ),
-        showlegend=False,
     )
 
 
@@ -204,29 +203,14 @@ def _beyond(figure: Drawing, table: pd.DataFrame, name: str) -> None:
     top = float(table["k"].max())
     if top <= 1.3 * last:
         return
-    ink = figure.ink
-    figure.add_vrect(x0=last, x1=top, fillcolor=fade(ink.muted, 0.1), line_width=0, layer="below")
+    muted = figure.ink.muted
+    figure.add_vrect(x0=last, x1=top, fillcolor=fade(muted, 0.1), line_width=0, layer="below")
     figure.note(
         math.log10(math.sqrt(last * top)),
         0.99,
         f"beyond {last:g}:<br>no {BASES[name][2]} left",
-        ink.muted,
+        muted,
         size=12,
-        yanchor="top",
-    )
-
-
-def _mark(figure: Drawing, k: int | None, *, top: float) -> None:
-    if k is None:
-        return
-    figure.rule(figure.marked, x=k)
-    figure.note(
-        math.log10(k),
-        top,
-        f"<b>k = {k}</b>",
-        figure.marked,
-        xanchor="left",
-        xshift=4,
         yanchor="top",
     )
 
@@ -239,16 +223,16 @@ def by_direction(
     y_title: str,
     caption: str,
     y_log: bool = False,
-) -> go.Figure:
+) -> Figure:
     """Two or three columns of `labels` over the column `direction`: a line, a dotted line and
     points. Their numbers are at least 0."""
-    ink = current_ink()
+    figure = Drawing()
+    ink = figure.ink
     styles = (
         ("lines", ink.accent, "solid"),
         ("lines", ink.text, "dot"),
         ("markers", ink.muted, "solid"),
     )
-    figure = Drawing()
     for (column, label), (shape, colour, dash) in zip(labels.items(), styles, strict=False):
         order = table[table[column] > 0] if y_log else table
         hover = "direction %{x}: %{y:.3g}<extra>" + label + "</extra>"
@@ -262,18 +246,20 @@ def by_direction(
             mode=shape,
             marker={"color": colour, "size": 6},
         )
-    figure.update_xaxes(type="log", dtick=1, title_text="direction (log scale)")
-    figure.update_yaxes(
-        type="log" if y_log else "linear",
-        title_text=y_title,
-        rangemode="tozero" if not y_log else "normal",
-    )
-    figure.update_layout(legend={"orientation": "h", "y": -0.3})
     alt = f"{title}. Over {len(table)} directions: " + "; ".join(
         f"{label} from {float(table[column].iloc[0]):.3g} to {float(table[column].iloc[-1]):.3g}"
         for column, label in labels.items()
     )
-    return figure.finish(title=title, caption=caption, alt=alt, height=380, line=44)
+    scale: marks.Looks = {"type": "log"} if y_log else {"type": "linear", "rangemode": "tozero"}
+    return figure.finish(
+        title=title,
+        caption=caption,
+        alt=alt,
+        height=380,
+        line=44,
+        x={"type": "log", "dtick": 1, "title_text": "direction (log scale)"},
+        y={"title_text": y_title, **scale},
+    )
 
 
 _MOST_CLASSES = 12
@@ -285,7 +271,7 @@ def map_2d(
     *,
     classes: Sequence[str] = (),
     answered_by: str = "",
-) -> go.Figure:
+) -> Figure:
     """Points in the plane, one per public row, whose number is its customdata. classes: all names,
     in the order that colours follow; answered_by: whose answers the points' classes are.
 
@@ -325,7 +311,7 @@ def map_2d(
         line=60,
         x={"title_text": "first public direction", "showticklabels": False, "showgrid": False},
         y={"title_text": "second public direction", "showticklabels": False, "showgrid": False},
-        legend={"itemsizing": "constant", "y": -0.12},
+        legend={"itemsizing": "constant"},
     )
 
 

@@ -16,7 +16,18 @@ import plotly.graph_objects as go
 
 from pillar_core.arrays import Array, Json
 from pillar_core.errors import SettingError
-from pillar_core.plots.theme import INK, Ink, Mode, current_ink, current_mode, fade, inert, template
+from pillar_core.plots.theme import (
+    INK,
+    Ink,
+    Mode,
+    current_ink,
+    current_mode,
+    fade,
+    inert,
+    short_lines,
+    spread,
+    template,
+)
 
 Looks = dict[str, Json]
 """Keywords of plotly for a mark, a note or an axis."""
@@ -24,6 +35,8 @@ Values = Iterable[Json]
 """Numbers or names along an axis."""
 MARKED: dict[Mode, str] = {"light": "#D55E00", "dark": "#FF9152"}
 """The colour of what stands out: the present setting, a stated ε, what a guarantee rules out."""
+_MOVED = 4
+"""Pixels that a name may stand beside its line without one that leads to it."""
 _ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 
 
@@ -31,11 +44,13 @@ _ROUND = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
     """A figure under construction: it knows its inks, and `finish` gives it its words.
 
-    data: of a figure to go on with.
+    data: of a figure to go on with. ends: what `name_ends` writes, as (x, y, text, colour). A mark
+    with a name has a place in the legend.
     """
 
     ink: Ink = INK["light"]
     marked: str = MARKED["light"]
+    ends: Sequence[tuple[float, float, str, str]] = ()
 
     def __init__(self, data: Json = None) -> None:
         super().__init__(data)
@@ -50,13 +65,15 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
         hover: str = "",
         width: float = 2.4,
         dash: str | None = None,
+        shape: str | None = None,
+        end: str = "",
         **style: Json,
     ) -> None:
-        """A line through points."""
-        stroke: Looks = {"color": colour, "width": width, "dash": dash}
-        stroke |= {name: style.pop(name) for name in ("shape", "smoothing") if name in style}
-        trace: Looks = {"mode": "lines", **_hover_style(hover), **style}
-        self.add_scatter(x=x, y=y, line=stroke, **trace)
+        """A line through points; `end`: its name at its right end, once `name_ends` writes it."""
+        stroke = {"color": colour, "width": width, "dash": dash, "shape": shape}
+        self.add_scatter(x=x, y=y, line=stroke, **{"mode": "lines", **_looks(hover, colour, style)})
+        for last_x, last_y in list(zip(x, y, strict=False))[-1:] if end else ():
+            self.ends = [*self.ends, (float(last_x), float(last_y), end, colour)]
 
     def dots(
         self,
@@ -74,7 +91,7 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
         outline = None if edge is None else {"width": edge[0], "color": edge[1]}
         marker = {"size": size, "color": colour, "symbol": symbol, "line": outline}
         self.add_scatter(
-            x=x, y=y, marker=marker, **{"mode": "markers", **style, **_hover_style(hover)}
+            x=x, y=y, marker=marker, **{"mode": "markers", **_looks(hover, colour, style)}
         )
 
     def bars(
@@ -91,7 +108,7 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
         fills = [fade(colour, opacity) for colour in colours]
         marker = {"color": fills, "cornerradius": 4, "line": {"color": list(colours), "width": 0}}
         self.add_bar(
-            x=values, y=names, orientation="h", marker=marker, **style, **_hover_style(hover)
+            x=values, y=names, orientation="h", marker=marker, **_looks(hover, colours, style)
         )
         self.names_axis(names)
 
@@ -109,8 +126,7 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
         style = {
             "width": np.diff(edges),
             "marker": {"color": fade(colour, opacity), "line": {"width": 0}},
-            **style,
-            **_hover_style(hover),
+            **_looks(hover, colour, style),
         }
         self.add_bar(x=(edges[:-1] + edges[1:]) / 2, y=counts, **style)
 
@@ -139,7 +155,6 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
             size=size,
             symbol="circle-open",
             edge=(2.4, None),
-            showlegend=False,
             cliponaxis=False,
             **style,
         )
@@ -152,34 +167,17 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
         colour: str,
         *,
         opacity: float,
-        **place: Json,
+        **style: Json,
     ) -> None:
         """The area between two lines."""
         xs = list(x)
-        self.add_scatter(
-            x=[*xs, *xs[::-1]],
-            y=[*high, *list(low)[::-1]],
-            mode="lines",
-            line_width=0,
-            fill="toself",
-            fillcolor=fade(colour, opacity),
-            hoverinfo="skip",
-            showlegend=False,
-            **place,
-        )
+        corners = [*xs, *xs[::-1]], [*high, *list(low)[::-1]]
+        self.area(*corners, colour, opacity=opacity, **style)
 
-    def ruled_out(self, x: Iterable[float], y: Iterable[float], *, name: str) -> None:
-        """The area that no attack on a guarantee reaches, inside these corners."""
-        self.add_scatter(
-            x=list(x),
-            y=list(y),
-            mode="lines",
-            name=name,
-            fill="toself",
-            fillcolor=fade(self.marked, 0.13),
-            line_width=0,
-            hoverinfo="skip",
-        )
+    def area(self, x: Values, y: Values, colour: str, *, opacity: float, **style: Json) -> None:
+        """The area inside these corners."""
+        fill = {"fill": "toself", "fillcolor": fade(colour, opacity)}
+        self.line(list(x), list(y), colour, width=0, **fill, **style)
 
     def rule(
         self,
@@ -189,7 +187,7 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
         y: float | None = None,
         dash: str = "dot",
         words: str = "",
-        **place: object,
+        **place: Json,
     ) -> None:
         """A line through the whole picture at x or at y, muted without a colour, perhaps with words
         (on axes that are not logarithmic)."""
@@ -211,7 +209,7 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
         *,
         size: int = 13,
         weight: int | None = None,
-        **place: object,
+        **place: Json,
     ) -> None:
         """Words in the picture, without an arrow."""
         self.add_annotation(
@@ -222,6 +220,42 @@ class Drawing(go.Figure):  # type: ignore[misc]  # plotly has no types
             font={"size": size, "color": colour, "weight": weight},
             **place,
         )
+
+    def name_ends(
+        self, *, low: float, high: float, height: int = 320, is_log: bool = False
+    ) -> None:
+        """Writes lines' names at their right ends, on a logarithmic x axis, apart from their
+        neighbours; a thin line leads to a name that moved.
+
+        `low` and `high` bound all y drawn, which are logarithmic, too, where `is_log`; `height` is
+        the plot's, in pixels.
+        """
+        if is_log:
+            low, high = math.log10(low), math.log10(high)
+        ys = [math.log10(y) if is_log else y for _, y, _, _ in self.ends]
+        scale = height / max(1.12 * (high - low), 1e-9)  # plotly draws this much of the span
+        sizes = [18 * len(short_lines(text)) for _, _, text, _ in self.ends]  # as on a phone
+        places = spread([y * scale for y in ys], sizes=sizes)
+        room = (high + 0.06 * (high - low)) * scale  # names end where the plot does
+        for place in np.argsort(places)[::-1]:
+            places[place] = min(places[place], room - sizes[place] / 2)
+            room -= sizes[place]
+        for (x, _, text, colour), y, place in zip(self.ends, ys, places, strict=True):
+            moved = place - y * scale
+            if abs(moved) > _MOVED:
+                self.add_annotation(
+                    x=math.log10(x),
+                    y=y,
+                    text="",
+                    arrowhead=0,
+                    ax=11,
+                    ay=-moved,
+                    arrowcolor=colour,
+                    arrowwidth=1,
+                    opacity=0.7,
+                )
+            beside: Looks = {"xanchor": "left", "align": "left", "xshift": 12, "yshift": moved}
+            self.note(math.log10(x), y, text, colour, size=14, weight=600, **beside)
 
     def names_axis(self, names: Sequence[str], **style: Json) -> None:
         """Names down the left side, the first on top."""
@@ -304,6 +338,17 @@ def log_axis(ticks: Sequence[float], title: str, *, form: str = "g", **axis: Jso
 def round_ticks(low: float, high: float) -> list[int]:
     """The 1, 2 and 5 of each power of ten from `low` to `high`, up to 2,000."""
     return [tick for tick in _ROUND if low <= tick <= high]
+
+
+def _looks(hover: str, colour: Json, style: Looks) -> Looks:
+    """Plotly's keywords of a mark. A table of means in the place of error bars becomes theirs."""
+    bars = {
+        axis: reach(rows, fade(colour, 0.7) if isinstance(colour, str) else current_ink().text)
+        for axis, rows in style.items()
+        if isinstance(rows, pd.DataFrame)
+    }
+    shown = {} if "name" in style else {"showlegend": False}
+    return {**shown, **style, **bars, **_hover_style(hover)}
 
 
 def _hover_style(hover: str) -> dict[str, str]:

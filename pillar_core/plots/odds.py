@@ -1,13 +1,14 @@
 """Odds as dots: of so many guesses about one person's presence, how many the training makes
 right."""
 
+import itertools
 import math
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.errors import DataError, SettingError
 from pillar_core.plots.marks import Drawing
+from pillar_core.plots.theme import Figure
 
 ROWS, COLUMNS = 10, 40
 
@@ -30,7 +31,7 @@ def promise(share: float, protected: str = "one row") -> str:
     )
 
 
-def odds_dots(table: pd.DataFrame, *, protected: str = "one row") -> go.Figure:
+def odds_dots(table: pd.DataFrame, *, protected: str = "one row") -> Figure:
     """An array of 400 guesses: right by luck, right because of the training, wrong.
 
     table: one row with column advantage in [0, 1], the largest membership advantage that the
@@ -43,27 +44,18 @@ def odds_dots(table: pd.DataFrame, *, protected: str = "one row") -> go.Figure:
     total = ROWS * COLUMNS
     learned = turned(advantage / 2)
     figure = Drawing()
-    start = 0
     groups = (
         ("right by coin flip", total // 2, figure.ink.muted),
         ("right because of the training", learned, figure.marked),
         ("wrong", total - total // 2 - learned, figure.ink.grid),
     )
+    places = iter(range(total))
     for name, count, colour in groups:
-        places = range(start, start + count)
-        columns = [place // ROWS for place in places]
-        rows = [place % ROWS for place in places]
-        figure.dots(
-            columns,
-            rows,
-            colour,
-            symbol="circle",
-            name=f"{name}: {count}",
-            hover=name,
-        )
-        start += count
-    figure.update_xaxes(range=[-0.8, COLUMNS - 0.2])
-    figure.update_yaxes(range=[ROWS - 0.3, -0.7])
+        columns, rows = [], []
+        for place in itertools.islice(places, count):
+            columns.append(place // ROWS)
+            rows.append(place % ROWS)
+        figure.dots(columns, rows, colour, symbol="circle", name=f"{name}: {count}", hover=name)
     more = ""
     if "alone" in table:
         more = (
@@ -81,7 +73,6 @@ def odds_dots(table: pd.DataFrame, *, protected: str = "one row") -> go.Figure:
             "the training, the rest wrong."
         ),
         height=300,
-        x={"visible": False},
-        y={"visible": False},
-        legend_y=-0.02,
+        x={"visible": False, "range": [-0.8, COLUMNS - 0.2]},
+        y={"visible": False, "range": [ROWS - 0.3, -0.7]},
     )

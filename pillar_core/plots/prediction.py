@@ -5,14 +5,13 @@ import math
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.numerics import signed
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import best, over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
-    current_ink,
+    Figure,
     current_mode,
     epsilon_colour,
     epsilon_label,
@@ -31,7 +30,7 @@ def projection_gains(
     *,
     spearman: float,
     present: float | None = None,
-) -> go.Figure:
+) -> Figure:
     """Points that projecting gained on each set and budget, against the noise over the rows of a
     class; `here` is the present ratio.
 
@@ -63,11 +62,9 @@ def projection_gains(
             xanchor="right" if present > 1 else "left",
             xshift=-6 if present > 1 else 6,
         )
-    figure.update_xaxes(marks.log_axis((0.1, 1, 10), "noise over a class's rows (log scale)"))
     ends = [
         math.log10(value) for value in (*table["ratio"], *([] if present is None else [present]))
     ]
-    figure.update_xaxes(range=[min(ends) - 0.1, max(ends) + 0.1])
     is_right = table["ratio"] >= 1
     (left_cells, left), (right_cells, right) = (
         (f"{(side['low'] > 0).sum()} of {len(side)}", side["gain"].mean())
@@ -86,8 +83,12 @@ def projection_gains(
             f"Points of accuracy gained by projecting against noise over rows of a class. {caption}"
         ),
         height=520,
+        x=marks.log_axis(
+            (0.1, 1, 10),
+            "noise over a class's rows (log scale)",
+            range=[min(ends) - 0.1, max(ends) + 0.1],
+        ),
         y="accuracy gained by PILLAR over DP-SGD, points",
-        legend_y=-0.28,
     )
 
 
@@ -106,7 +107,7 @@ def predicted_accuracy(
     measured: pd.DataFrame | None = None,
     *,
     k: int | None = None,
-) -> go.Figure:
+) -> Figure:
     """Where 100 % goes at one ε: an area lost to the projection, one lost to the noise, the rest
     predicted right.
 
@@ -114,27 +115,21 @@ def predicted_accuracy(
     measured: runs at that ε (columns k, seed, accuracy), drawn as points with their intervals.
     Rings mark the best predicted and measured k.
     """
-    ink = current_ink()
     epsilon = float(predicted["epsilon"].iloc[0])
     rows = predicted.sort_values("k", ignore_index=True)
     peak = best(rows, "accuracy")
     clean = 100 * (1 - rows["lost_to_projection"])
     noisy = 100 * rows["accuracy"]
     figure = Drawing()
-    for top, bottom, colour in (
-        (pd.Series(100.0, index=rows.index), clean, _LOSS[current_mode()]),
-        (clean, noisy, _NOISE[current_mode()]),
+    ink, lost, drowned = figure.ink, _LOSS[current_mode()], _NOISE[current_mode()]
+    figure.band(rows["k"], clean, [100.0] * len(rows), lost, opacity=0.22)
+    figure.band(rows["k"], noisy, clean, drowned, opacity=0.22)
+    for curve, colour, dash, name in (
+        (clean, lost, "dash", "model without noise"),
+        (noisy, epsilon_colour(epsilon), "solid", f"model at {epsilon_label(epsilon)}"),
     ):
-        figure.band(rows["k"], bottom, top, colour, opacity=0.22)
-    _draw_prediction(figure, rows["k"], clean, _LOSS[current_mode()], "dash", "model without noise")
-    _draw_prediction(
-        figure,
-        rows["k"],
-        noisy,
-        epsilon_colour(epsilon),
-        "solid",
-        f"model at {epsilon_label(epsilon)}",
-    )
+        hover = f"{name}: %{{y:.1f}} % at k = %{{x}}"
+        figure.line(rows["k"], curve, colour, dash=dash, name=name, hover=hover)
     figure.ring(
         peak["k"],
         100 * peak["accuracy"],
@@ -179,12 +174,19 @@ def predicted_accuracy(
         )
         low = min(low, 100 * float(means["mean"].min()))
     floor = max(0.0, low - 6)
-    _areas(figure, rows, clean, noisy, floor)
+    widest = int((clean - noisy).to_numpy().argmax())
+    top, bottom = clean.iloc[widest], noisy.iloc[widest]
+    places = [(0, (100 + max(clean.iloc[0], floor)) / 2, "lost to projection", lost, "left", 8)]
+    if top - bottom >= 4:
+        places.append(
+            (widest, (top + max(bottom, floor)) / 2, "lost to noise", drowned, "right", -8)
+        )
+    for place, y, words, colour, anchor, shift in places:  # where the two areas are tallest
+        x = math.log10(rows["k"].iloc[place])
+        figure.note(x, y, words, colour, size=14, weight=600, xanchor=anchor, xshift=shift)
     if k is not None:
         figure.rule(x=k)
-    first = float(rows["k"].iloc[0])
-    last = float(rows["k"].iloc[-1])
-    figure.update_yaxes(range=[floor, 100])
+    first, last = float(rows["k"].iloc[0]), float(rows["k"].iloc[-1])
     return figure.finish(
         title="What the projection loses, what the noise adds",
         caption=caption,
@@ -194,7 +196,7 @@ def predicted_accuracy(
             f"noise loses. {summary}"
         ),
         height=500,
-        y="rows right, %",
+        y={"title_text": "rows right, %", "range": [floor, 100]},
         x=marks.log_axis(
             marks.round_ticks(first, last),
             "k, directions kept (log scale)",
@@ -203,30 +205,24 @@ def predicted_accuracy(
     )
 
 
-def best_k_against_epsilon(
-    predicted: pd.DataFrame, measured: pd.DataFrame | None = None
-) -> go.Figure:
+def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | None = None) -> Figure:
     """The best k of each ε, predicted as a line and measured as points, with all k within one point
     of accuracy.
 
     predicted, measured: columns epsilon, k, low, high; finite ε only are drawn.
     """
-    ink = current_ink()
     line = predicted[predicted["epsilon"].map(math.isfinite)].sort_values("epsilon")
     figure = Drawing()
     colour = method_style("pillar").colour
-    steps = _steps(line)
-    figure.band(steps["epsilon"], steps["low"], steps["high"], colour, opacity=0.13)
+    epsilons, lows, highs = (
+        np.repeat(line[name].to_numpy(dtype=float), 2) for name in ("epsilon", "low", "high")
+    )  # each ε keeps its limits until the next
+    figure.band(epsilons[1:], lows[:-1], highs[:-1], colour, opacity=0.13)
     hover = "ε = %{x}: best k = %{y}<extra>predicted</extra>"
-    figure.line(
-        line["epsilon"],
-        line["k"],
-        colour,
-        shape="hv",
-        name="predicted",
-        hover=hover,
-    )
-    summary = "; ".join(f"ε = {row.epsilon:g}: {row.k:g}" for row in line.itertuples())
+    places = line["epsilon"], line["k"]
+    figure.line(*places, colour, shape="hv", name="predicted", hover=hover)
+    words = "ε = {:g}: {:g}".format
+    summary = "; ".join(map(words, *places))
     caption = (
         "The predicted best k, a model; the band holds every k within one point of its accuracy."
     )
@@ -237,14 +233,12 @@ def best_k_against_epsilon(
             points["epsilon"],
             points["k"],
             colours,
-            edge=(2, ink.surface),
+            edge=(2, figure.ink.surface),
             name="measured",
             hover="ε = %{x}: best k = %{y}<extra>measured</extra>",
-            error_y=marks.reach(points, ink.muted, value="k", scale=1),
+            error_y=marks.reach(points, figure.ink.muted, value="k", scale=1),
         )
-        summary += ". Measured: " + "; ".join(
-            f"ε = {row.epsilon:g}: {row.k:g}" for row in points.itertuples()
-        )
+        summary += f". Measured: {'; '.join(map(words, points['epsilon'], points['k']))}"
         caption = (
             "Line: a model. Points: the best measured k, chosen on test rows. Band and bars: every"
             " k within one point of accuracy."
@@ -255,73 +249,4 @@ def best_k_against_epsilon(
         alt=f"Best k against epsilon. Predicted: {summary}.",
         x=marks.log_axis([0.1, 0.3, 1, 3, 8], "ε (log scale), more privacy to the left"),
         y=marks.log_axis(marks.round_ticks(1, 2 * float(line["k"].max())), "best k (log scale)"),
-    )
-
-
-def _steps(line: pd.DataFrame) -> dict[str, list[float]]:
-    """The corners of a band that keeps each ε's limits until the next ε."""
-    rows = list(zip(line["epsilon"], line["low"], line["high"], strict=True))
-    corners: dict[str, list[float]] = {"epsilon": [], "low": [], "high": []}
-    for place, (epsilon, low, high) in enumerate(rows):
-        ends = [epsilon, rows[place + 1][0]] if place + 1 < len(rows) else [epsilon]
-        for x in ends:
-            for name, number in (("epsilon", x), ("low", low), ("high", high)):
-                corners[name].append(float(number))
-    return corners
-
-
-def _draw_prediction(
-    figure: Drawing, x: pd.Series, y: pd.Series, colour: str, dash: str, name: str
-) -> None:
-    figure.line(
-        x,
-        y,
-        colour,
-        dash=dash,
-        name=name,
-        hover=f"{name}: %{{y:.1f}} % at k = %{{x}}",
-    )
-
-
-def _areas(
-    figure: Drawing,
-    rows: pd.DataFrame,
-    clean: pd.Series,
-    noisy: pd.Series,
-    floor: float,
-) -> None:
-    """Names inside the two areas, where they are tallest."""
-    widest = int((clean - noisy).to_numpy().argmax())
-    lowest = float(clean.iloc[0])
-    top = float(clean.iloc[widest])
-    bottom = float(noisy.iloc[widest])
-    _area_name(
-        figure,
-        float(rows["k"].iloc[0]),
-        (100 + max(lowest, floor)) / 2,
-        "lost to projection",
-        _LOSS[current_mode()],
-        "left",
-    )
-    if top - bottom >= 4:
-        _area_name(
-            figure,
-            float(rows["k"].iloc[widest]),
-            (top + max(bottom, floor)) / 2,
-            "lost to noise",
-            _NOISE[current_mode()],
-            "right",
-        )
-
-
-def _area_name(figure: Drawing, k: float, y: float, text: str, colour: str, anchor: str) -> None:
-    figure.note(
-        math.log10(k),
-        y,
-        text,
-        colour,
-        size=14,
-        weight=600,
-        xanchor=anchor,
-        xshift=8 if anchor == "left" else -8,
     )

@@ -4,18 +4,17 @@ the ROC of a private test."""
 import math
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.numerics import number_words
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.odds import promise
-from pillar_core.plots.theme import DASHES, categorical, current_ink, fade
+from pillar_core.plots.theme import DASHES, Figure, categorical, fade
 
 _PLACES = (0, 1, 2, 5, 4, 3, 6)
 
 
-def epsilon_against_steps(table: pd.DataFrame, *, delta: float, present: int) -> go.Figure:
+def epsilon_against_steps(table: pd.DataFrame, *, delta: float, present: int) -> Figure:
     """One line per accountant over the number of steps. table: columns accountant, steps, epsilon,
     is_bound."""
     figure = Drawing()
@@ -37,15 +36,12 @@ def epsilon_against_steps(table: pd.DataFrame, *, delta: float, present: int) ->
     figure.rule(x=present, dash="dash")
     most = table["steps"].max()
     last = table[table["steps"] == most]
-    ticks = (
+    ticks: list[int] = (
         marks.round_ticks(1, most)
         if most <= 200
         else [10**power for power in range(1 + int(math.log10(most)))]
     )
-    figure.update_xaxes(range=[-0.03, math.log10(most) + 0.03], tickvals=ticks)
-    summary = "; ".join(
-        f"{name} {value:.3g}" for name, value in last[["accountant", "epsilon"]].to_numpy()
-    )
+    summary = "; ".join(map("{} {:.3g}".format, last["accountant"], last["epsilon"]))
     return figure.finish(
         title="The same noise, counted by each accountant",
         caption=(
@@ -53,7 +49,12 @@ def epsilon_against_steps(table: pd.DataFrame, *, delta: float, present: int) ->
             "the central limit."
         ),
         alt=f"Epsilon against steps; at the largest number of steps: {summary}.",
-        x={"title_text": "steps (log scale)", "type": "log"},
+        x={
+            "title_text": "steps (log scale)",
+            "type": "log",
+            "range": [-0.03, math.log10(most) + 0.03],
+            "tickvals": ticks,
+        },
         y={
             "title_text": "ε, upper end (log scale)",
             "type": "log",
@@ -62,7 +63,7 @@ def epsilon_against_steps(table: pd.DataFrame, *, delta: float, present: int) ->
     )
 
 
-def epsilon_against_delta(table: pd.DataFrame, *, delta: float) -> go.Figure:
+def epsilon_against_delta(table: pd.DataFrame, *, delta: float) -> Figure:
     """The privacy profile. table: columns epsilon, delta: at each pair the run is (ε, δ)-DP."""
     figure = Drawing()
     colour = categorical(1)[0]
@@ -77,14 +78,9 @@ def epsilon_against_delta(table: pd.DataFrame, *, delta: float) -> go.Figure:
         fill="tozeroy",
         fillcolor=fade(colour, 0.08),
     )
-    figure.add_hline(
-        y=delta,
-        line={"color": figure.ink.muted, "dash": "dash", "width": 1.2},
-        annotation={
-            "text": f"δ = {number_words(delta)}",
-            "font": {"size": 13, "color": figure.ink.muted},
-        },
-    )
+    figure.rule(y=delta, dash="dash")
+    place: marks.Looks = {"xref": "paper", "xanchor": "right", "yanchor": "bottom"}
+    figure.note(1, math.log10(delta), f"δ = {number_words(delta)}", figure.ink.muted, **place)
     return figure.finish(
         title="One run, every (ε, δ) at once",
         caption="The run keeps every promise on this curve, not only the one quoted.",
@@ -95,22 +91,22 @@ def epsilon_against_delta(table: pd.DataFrame, *, delta: float) -> go.Figure:
         line=58,
         x={"title_text": "ε", "rangemode": "tozero"},
         y={"title_text": "δ (log scale)", "type": "log", "exponentformat": "power", "dtick": 2},
-        showlegend=False,
     )
 
 
-def trade_off_curve(table: pd.DataFrame, *, advantage: float, best: float) -> go.Figure:
+def trade_off_curve(table: pd.DataFrame, *, advantage: float, best: float) -> Figure:
     """What the best attacker trades. table: columns false_positive_rate, true_positive_rate; best:
     where the gap is widest."""
     figure = Drawing()
-    ink = current_ink()
+    ink = figure.ink
     x = table["false_positive_rate"]
     y = table["true_positive_rate"]
-    figure.ruled_out([*x, 0], [*y, 1], name="ruled out for every attacker")
+    name = "ruled out for every attacker"
+    figure.area([*x, 0], [*y, 1], figure.marked, opacity=0.13, name=name)
     hover = "finds %{y:.1%} of members at %{x:.1%} false alarms"
     figure.line(x, y, figure.marked, name="best possible attacker", hover=hover)
     figure.line([0, 1], [0, 1], ink.muted, width=1.2, dash="dash", name="coin flip")
-    figure.line([best, best], [best, best + advantage], ink.text, showlegend=False)
+    figure.line([best, best], [best, best + advantage], ink.text)
     figure.note(
         best,
         best + advantage / 2,
@@ -138,7 +134,7 @@ def trade_off_curve(table: pd.DataFrame, *, advantage: float, best: float) -> go
     )
 
 
-def noise_against_epsilon(table: pd.DataFrame, *, present: tuple[float, float]) -> go.Figure:
+def noise_against_epsilon(table: pd.DataFrame, *, present: tuple[float, float]) -> Figure:
     """Noise for every budget, with the present one marked. table: columns epsilon,
     noise_multiplier."""
     figure = Drawing()
@@ -176,11 +172,10 @@ def noise_against_epsilon(table: pd.DataFrame, *, present: tuple[float, float]) 
             "type": "log",
             "tickvals": [0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200],
         },
-        showlegend=False,
     )
 
 
-def bars_of_epsilon(table: pd.DataFrame, *, title: str, caption: str) -> go.Figure:
+def bars_of_epsilon(table: pd.DataFrame, *, title: str, caption: str) -> Figure:
     """Horizontal bars of ε. table: columns label, epsilon, is_bound (hatched where it is none); the
     first row is the reference."""
     figure = Drawing()
@@ -192,27 +187,24 @@ def bars_of_epsilon(table: pd.DataFrame, *, title: str, caption: str) -> go.Figu
         colours,
         opacity=0.75,
         hover="%{y}: ε = %{x:.4g}",
-        text=[f"{value:.4g}" for value in table["epsilon"]],
+        text=table["epsilon"].map("{:.4g}".format),
         textposition="outside",
         cliponaxis=False,
         marker_pattern_shape=["" if bound else "/" for bound in table["is_bound"]],
     )
-    figure.update_xaxes(range=[0, float(table["epsilon"].max()) * 1.15])
-    summary = "; ".join(
-        f"{label} {value:.3g}" for label, value in table[["label", "epsilon"]].to_numpy()
-    )
+    summary = "; ".join(map("{} {:.3g}".format, table["label"], table["epsilon"]))
     return figure.finish(
         title=title,
         caption=caption,
         alt=f"Bars of epsilon: {summary}.",
         height=190 + 44 * len(table),
-        x={"title_text": "ε", "rangemode": "tozero"},
-        showlegend=False,
+        x={"title_text": "ε", "range": [0, float(table["epsilon"].max()) * 1.05]},
+        margin_r=56,  # numbers beside bars, on a phone too
         bargap=0.35,
     )
 
 
-def private_roc(table: pd.DataFrame) -> go.Figure:
+def private_roc(table: pd.DataFrame) -> Figure:
     """The noisy ROC in its band. table: as `studies.private_test.roc` gives it, from (1, 1) to (0,
     0)."""
     figure = Drawing()
@@ -220,16 +212,7 @@ def private_roc(table: pd.DataFrame) -> go.Figure:
     shares = 100 * table
     x = [*shares["low_false_positive"], *shares["high_false_positive"][::-1]]
     y = [*shares["high_true_positive"], *shares["low_true_positive"][::-1]]
-    figure.add_scatter(
-        x=x,
-        y=y,
-        mode="lines",
-        line_width=0,
-        fill="toself",
-        fillcolor=fade(colour, 0.16),
-        name="95 % band",
-        hoverinfo="skip",
-    )
+    figure.area(x, y, colour, opacity=0.16, name="95 % band")
     figure.line([0, 100], [0, 100], figure.ink.muted, width=1.2, dash="dash", name="coin flip")
     hover = "finds %{y:.1f} % at %{x:.1f} % false alarms"
     figure.line(

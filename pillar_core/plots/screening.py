@@ -5,8 +5,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core.numerics import round_up
 from pillar_core.plots import marks
@@ -14,7 +14,7 @@ from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     ACCURACY_SCALE,
-    current_ink,
+    Figure,
     epsilon_colour,
     epsilon_label,
     fade,
@@ -61,7 +61,7 @@ def ranking(
     random_subspaces: float | None = None,
     noise_images: str = "",
     yardstick: str = "",
-) -> go.Figure:
+) -> Figure:
     """One score's candidates, best on top: value, interval, and the values that tell nothing
     (dotted lines).
 
@@ -72,32 +72,32 @@ def ranking(
     both are drawn in grey, and neither can be the title's nearest.
     """
     is_kept = _is_kept(score)
-    ink = current_ink()
     names = list(table.sort_values("rank")["public"])
     labels = [titles.get(name, name) for name in names]
     rows = _shown(table.set_index("public").loc[names], score)
     form = "{:z.0f} %" if is_kept else "{:.2f}"
     figure = Drawing()
+    ink = figure.ink
     real = [name for name in names if name != yardstick] or names
     for name, label in zip(names, labels, strict=True):
-        row = rows.loc[name]
+        row, value = rows.loc[[name]], float(rows.loc[name, "value"])
+        high, rank = rows.loc[name, "high"], rows.loc[name, "rank"]
+        is_first, words = name == real[0], form.format(value)
         colour = ink.muted if name in (noise_images, yardstick) else ink.accent
-        is_first = name == real[0]
-        figure.line([0, row["value"]], [label, label], fade(colour, 0.28), width=9)
-        looks: marks.Looks = (
-            {"size": 15, "symbol": "diamond"} if is_first else {"size": 12, "symbol": "circle"}
+        figure.line([0, value], [label, label], fade(colour, 0.28), width=9)
+        figure.dots(
+            [value],
+            [label],
+            colour,
+            size=15 if is_first else 12,
+            symbol="diamond" if is_first else "circle",
+            hover=f"<b>{label}</b><br>{words}{_ends(rows.loc[name], form)}<br>rank {rank:.0f}",
+            error_x=marks.reach(row, ink.text, value="value", scale=1),
         )
-        looks["error_x"] = marks.reach(rows.loc[[name]], ink.text, value="value", scale=1)
-        hover = (
-            f"<b>{label}</b><br>{form.format(row['value'])}{_ends(row, form)}<br>rank"
-            f" {row['rank']:.0f}"
-        )
-        figure.dots([row["value"]], [label], colour, hover=hover, **looks)
-        edge = row["high"] if math.isfinite(row["high"]) else row["value"]
         figure.note(
-            edge,
+            high if math.isfinite(high) else value,
             label,
-            form.format(row["value"]),
+            words,
             ink.text,
             size=14,
             weight=700 if is_first else 500,
@@ -105,29 +105,18 @@ def ranking(
             xanchor="left",
             xshift=12,
         )
+    ends = rows[["value", "low", "high"]].to_numpy().ravel()
+    span: list[float] | None = None
     if score is not None and score.is_on_unit_axis:
-        marks_of = [*rows[["value", "low", "high"]].to_numpy().ravel(), random_subspaces]
-        known = [float(mark) for mark in marks_of if mark is not None and math.isfinite(mark)]
-        low, spread = min(known), max(max(known) - min(known), 0.01)
-        figure.update_xaxes(range=[max(0, low - spread / 4), max(known) + ROOM_FOR_NAMES * spread])
+        known = [end for end in (*ends, random_subspaces) if end is not None and math.isfinite(end)]
+        spread = max(max(known) - min(known), 0.01)
+        span = [max(0, min(known) - spread / 4), max(known) + ROOM_FOR_NAMES * spread]
+    elif is_kept:
+        span = [min(0.0, rows["value"].min()), (1 + ROOM_FOR_NAMES / 2) * np.nanmax(ends)]
     if random_subspaces is not None and score is not None and score.is_subspace_distance:
         figure.rule(x=random_subspaces)
-        figure.note(
-            random_subspaces,
-            1,
-            "random subspaces",
-            ink.muted,
-            size=12,
-            yref="paper",
-            yanchor="bottom",
-            xanchor="right",
-        )
-    figure.update_xaxes(title_text=_axis_title(score, table), rangemode="tozero")
-    if is_kept:
-        top = max(float(rows["value"].max()), float(rows["high"].max()))
-        figure.update_xaxes(
-            range=[min(0.0, float(rows["value"].min())), (1 + ROOM_FOR_NAMES / 2) * top]
-        )
+        place: marks.Looks = {"yref": "paper", "yanchor": "bottom", "xanchor": "right"}
+        figure.note(random_subspaces, 1, "random subspaces", ink.muted, size=12, **place)
     figure.names_axis(labels, tickfont={"size": 14, "color": ink.text})
     verdict = _verdict(
         rows.loc[real],
@@ -142,20 +131,17 @@ def ranking(
         else "Reads private rows without noise. "
     )
     intervals = "95 % intervals" if rows["low"].notna().all() else "One draw: no interval"
-    summary = "; ".join(
-        f"{label} {form.format(rows.loc[name, 'value'])}"
-        for name, label in zip(names, labels, strict=True)
-    )
+    summary = "; ".join(map(f"{{}} {form}".format, labels, rows["value"]))
     return figure.finish(
         title=f"{verdict} {private}",
         caption=f"{cost}{intervals}, up to {int(rows['n_examples'].max()):,} rows of each set.",
         alt=f"Scores of {len(names)} public sets, best first: {summary}.",
         height=190 + 44 * len(names),
-        showlegend=False,
+        x={"title_text": _axis_title(score, table), "rangemode": "tozero", "range": span},
     )
 
 
-def angles(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
+def angles(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> Figure:
     """Principal angles with the private directions, one line a set. table: columns public, index,
     degrees."""
     figure = lines_of_sets(
@@ -188,7 +174,7 @@ def gradient_spectra(
     *,
     titles: Mapping[str, str] = {},
     k: int | None = None,
-) -> go.Figure:
+) -> Figure:
     """Singular values of the gradients as shares of the largest, logarithmic. table: columns set,
     index, value."""
     words = "direction %{x}: %{y:.3g} of the largest"
@@ -217,7 +203,7 @@ def gradient_spectra(
     )
 
 
-def distance_map(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
+def distance_map(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> Figure:
     """All pairs of sets as a heatmap, similar sets side by side. table: columns first, second,
     value in [0, 1]."""
     from scipy.cluster.hierarchy import leaves_list, linkage
@@ -268,7 +254,7 @@ def score_against_accuracy(
     titles: Mapping[str, str] = {},
     baseline: float | None = None,
     learner: str = "",
-) -> go.Figure:
+) -> Figure:
     """Measured accuracy (percent), or what `accuracy.attrs` says under measure, against one score,
     a point a public set; `agreement`: its row with spearman, p_value, sets; baseline: the mean
     without public data; learner: what was trained, for people."""
@@ -289,7 +275,7 @@ def score_against_accuracy(
             mode="markers+text",
             text=[f"  {label}"],
             textposition="middle right",
-            error_y=marks.reach(measured, fade(colour, 0.7)),
+            error_y=measured,
         )
     if baseline is not None:
         figure.rule(y=100 * baseline, words="no public data")
@@ -308,7 +294,6 @@ def score_against_accuracy(
         ),
         alt=f"Scatter of accuracy against score for {len(rows)} public sets. {verdict}.",
         line=90,
-        showlegend=False,
         x={
             "title_text": _axis_title(score, table),
             "range": [
@@ -320,7 +305,7 @@ def score_against_accuracy(
     )
 
 
-def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
+def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> Figure:
     """Accuracy against the number of public rows, near and foreign ones, each ε in its colour, with
     theory's n·ε as dashes.
 
@@ -344,17 +329,14 @@ def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Fi
             colour,
             mode="lines+markers",
             name=name,
-            error_y=marks.reach(rows, fade(colour, 0.7), width=3),
+            error_y=rows,
             dash="solid" if public == private else "dot",
             hover=f"{name}: %{{y:.1f}} % with %{{x:,}} public rows",
         )
         ends = rows.iloc[[0, -1]]
         summary.append(
             f"{name}: "
-            + " and ".join(
-                f"{100 * mean:.0f} % with {n:,}"
-                for n, mean in zip(ends["n_public"], ends["mean"], strict=True)
-            )
+            + " and ".join(map("{:.0f} % with {:,}".format, 100 * ends["mean"], ends["n_public"]))
         )
         if public == private:
             figure.rule(colour, x=n_private * epsilon, dash="dash")
@@ -422,7 +404,7 @@ def lines_of_sets(
     titles: Mapping[str, str],
     hover: str,
     size: int = 6,
-) -> go.Figure:
+) -> Drawing:
     """A line for each of the sets that column `by` names, with its title."""
     figure = Drawing()
     names = list(dict.fromkeys(table[by]))
@@ -458,7 +440,7 @@ def order_over_training(
     *,
     titles: Mapping[str, str] = {},
     order_kept: float | None = None,
-) -> go.Figure:
+) -> Figure:
     """Distances while a model is trained on the private rows. table: columns public, step, value,
     accuracy; order_kept: share of pairs of sets that stay in order."""
     figure = _by_step(table, "value", titles)
@@ -484,7 +466,7 @@ def order_over_training(
     )
 
 
-def captured_gradients(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
+def captured_gradients(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> Figure:
     """Relative reconstruction error of the private gradient at each step of AdaMix. table: columns
     public, step, error."""
     figure = _by_step(table, "error", titles)
@@ -508,16 +490,15 @@ def captured_gradients(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -
     )
 
 
-def reconstruction_bound(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> go.Figure:
+def reconstruction_bound(table: pd.DataFrame, *, titles: Mapping[str, str] = {}) -> Figure:
     """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the
     largest singular value."""
-    ink = current_ink()
     rows = table.sort_values("error")
     labels = [titles.get(name, name) for name in rows["public"]]
     figure = Drawing()
     for column, label, symbol, colour in (
-        ("error", "measured error", "circle", ink.accent),
-        ("bound", "Lemma 4.1", "line-ns-open", ink.muted),
+        ("error", "measured error", "circle", figure.ink.accent),
+        ("bound", "Lemma 4.1", "line-ns-open", figure.ink.muted),
     ):
         hover = f"%{{y}}<br>{label}: %{{x:.3f}}"
         figure.dots(
@@ -556,7 +537,7 @@ def reconstruction_bound(table: pd.DataFrame, *, titles: Mapping[str, str] = {})
     )
 
 
-def _by_step(table: pd.DataFrame, value: str, titles: Mapping[str, str]) -> go.Figure:
+def _by_step(table: pd.DataFrame, value: str, titles: Mapping[str, str]) -> Drawing:
     figure = lines_of_sets(
         table[table["public"] != RANDOM],
         by="public",
@@ -572,7 +553,7 @@ def _by_step(table: pd.DataFrame, value: str, titles: Mapping[str, str]) -> go.F
         figure.line(
             random["step"],
             random[value],
-            current_ink().muted,
+            figure.ink.muted,
             dash="dot",
             name=RANDOM,
             hover=words,

@@ -18,16 +18,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from string import Template
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.graph_objects import Figure as Figure
 
 from pillar_core.arrays import Json
 from pillar_core.registry import toml_tables
 
 Mode = Literal["light", "dark"]
-Figure = go.Figure
 FONT = '"Source Sans", "Source Sans Pro", system-ui, sans-serif'
 HEADING_FONT = '"Source Serif", "Source Serif Pro", Georgia, serif'
 
@@ -71,12 +71,11 @@ METHOD_STYLES: dict[str, MethodStyle] = {
     for order, (name, (light, dark, dash, symbol)) in enumerate(LOOKS["methods"].items())
 }
 _NOTE = 15
-_MOVED = 4
-"""Pixels that a name may stand beside its line without one that leads to it."""
 """Letters of a note that a phone shows in one line."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _FOREIGN = re.compile(r"<(?!/?(?:b|i|extra)>|br>)(?=[a-zA-Z/!])")
 """The start of a tag that no figure of ours writes."""
+_LISTS = (list, tuple, np.ndarray)
 _SYMBOLS = (
     "circle",
     "square",
@@ -225,7 +224,7 @@ def template(mode: Mode) -> go.layout.Template:
     return go.layout.Template(layout=layout, data={"bar": bars})
 
 
-def narrow_copy(figure: go.Figure) -> go.Figure:
+def narrow_copy(figure: Figure) -> Figure:
     """A copy of a finished figure for a window of about 390 pixels: words in more lines, smaller
     marks, no hints in italics, and no dragging, so that a finger scrolls the page."""
     layout = figure.to_dict()["layout"]
@@ -235,7 +234,7 @@ def narrow_copy(figure: go.Figure) -> go.Figure:
         note
         | {
             "font": note.get("font", {}) | {"size": 11},
-            "text": "<br>".join(_short_lines(note["text"])),
+            "text": "<br>".join(short_lines(note["text"])),
             "align": "left",
         }
         for note in layout.get("annotations", ())
@@ -245,38 +244,31 @@ def narrow_copy(figure: go.Figure) -> go.Figure:
     heading["subtitle"] = {"text": "<br>".join(lines), "font_size": 12}
     taken = 20 * len(title) + 15 * len(lines)
     margin = {"t": 64 + taken, "l": 4, "r": min(layout.get("margin", {}).get("r", 16), 90)}
-    narrow = go.Figure(figure).update_layout(
-        title=heading, margin=margin, height=layout["height"] + taken - 30
+    below_buttons = {"x": 0, "len": 1, "pad": {"t": 74}}
+    narrow = Figure(figure).update_layout(
+        title=heading,
+        margin=margin,
+        height=layout["height"] + taken - 30,
+        legend_font_size=11,
+        dragmode=False,
+        sliders=[below_buttons for _ in figure.layout.sliders],
     )
-    narrow.update_layout(legend_font_size=11, dragmode=False)
     narrow.layout.annotations = notes
-    narrow.update_layout(
-        sliders=[{"x": 0, "len": 1, "pad": {"t": 74}} for _ in narrow.layout.sliders]
-    )  # below the buttons
     for axis in (*narrow.select_xaxes(), *narrow.select_yaxes()):
         words = "<br>".join(textwrap.wrap(axis.title.text or "", 38))
         axis.update(title={"text": words, "font_size": 12}, tickfont_size=11)
     for axis in narrow.select_xaxes():
         if axis.type == "log" and axis.tickvals is not None:
             ticks = log_ticks(list(axis.tickvals), most=4)
-            texts = axis.ticktext and [
-                text
-                for value, text in zip(axis.tickvals, axis.ticktext, strict=True)
-                if value in ticks
-            ]
-            axis.update(tickvals=ticks, ticktext=texts, tickangle=0)
-            if (
-                axis.range is None
-            ):  # a label beside the last point would widen it, and is not drawn beyond it
-                ends = [
-                    note.x
-                    for note in narrow.layout.annotations
-                    if note.xshift and note.xref in (None, "x")
-                ]
-                axis.range = [
-                    math.log10(min(ticks)) - 0.05,
-                    max([math.log10(max(ticks)), *ends]) + 0.05,
-                ]
+            texts = dict(zip(axis.tickvals, axis.ticktext or (), strict=False))
+            axis.update(tickvals=ticks, tickangle=0)
+            axis.ticktext = axis.ticktext and [*map(texts.get, ticks)]
+            if axis.range is None:
+                # a label beside the last point would widen it, and is not drawn beyond it
+                notes = [note for note in narrow.layout.annotations if note.xshift]
+                ends = [note.x for note in notes if note.xref in (None, "x")]
+                last = max([math.log10(max(ticks)), *ends])
+                axis.range = [math.log10(min(ticks)) - 0.05, last + 0.05]
     return narrow
 
 
@@ -292,25 +284,20 @@ def as_text(words: str) -> str:
     return _FOREIGN.sub("&lt;", words)
 
 
-def inert(figure: go.Figure) -> go.Figure:
+def inert(figure: Figure) -> Figure:
     """The figure, in which only our own tags are read as such: what names hold is text."""
     described = figure.to_dict()
-    return go.Figure(_inert(described)) if any(map(_FOREIGN.search, _texts(described))) else figure
+    return Figure(_inert(described)) if any(map(_FOREIGN.search, _texts(described))) else figure
 
 
 def _texts(value: Json) -> Iterator[str]:
     """Every text of a figure."""
+    items = value.values() if isinstance(value, Mapping) else value
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping) or _is_list(value):
-        for item in value.values() if isinstance(value, Mapping) else value:
+    elif isinstance(value, (Mapping, *_LISTS)):
+        for item in items:
             yield from _texts(item)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list | tuple) or getattr(
-        getattr(value, "dtype", None), "kind", ""
-    ) in ("O", "U")
 
 
 def _inert(value: Json) -> Json:
@@ -318,7 +305,7 @@ def _inert(value: Json) -> Json:
     text."""
     if isinstance(value, Mapping):
         return {name: _inert(item) for name, item in value.items()}
-    if _is_list(value):
+    if isinstance(value, _LISTS):
         return [_inert(item) for item in value]
     return as_text(value) if isinstance(value, str) else value
 
@@ -338,61 +325,23 @@ def spread(positions: Sequence[float], *, sizes: Sequence[float]) -> list[float]
     apart: places for labels."""
     order = np.argsort(positions, kind="stable")
     ordered = np.asarray(sizes)[order]
-    apart = np.cumsum([0.0, *(ordered[1:] + ordered[:-1]) / 2])
-    blocks: list[
-        list[float]
-        # neighbours that meet move as one, to their mean: importing SciPy's isotonic_regression
-        # takes longer
-    ] = []
-    for wanted in np.asarray(positions)[order] - apart[: len(order)]:
-        blocks.append([wanted])
-        while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
-            blocks[-2:] = [blocks[-2] + blocks[-1]]
-    moved = np.empty(len(order))
-    moved[order] = [np.mean(block) for block in blocks for _ in block] + apart[: len(order)]
+    apart = np.cumsum([0.0, *(ordered[1:] + ordered[:-1]) / 2])[: len(order)]
+    wanted = np.asarray(positions)[order] - apart
+    count = len(wanted)
+    # neighbours that meet move as one, to their mean: the isotonic regression, whose import from
+    # SciPy takes longer
+    moved = np.empty(count)
+    moved[order] = apart + [
+        max(
+            min(wanted[start : end + 1].mean() for end in range(at, count))
+            for start in range(at + 1)
+        )
+        for at in range(count)
+    ]
     return list(moved)
 
 
-def end_labels(
-    figure: go.Figure,
-    ends: Sequence[tuple[float, float, str, str]],
-    *,
-    low: float,
-    high: float,
-    height: int = 320,
-) -> None:
-    """Writes each line's name at its right end, on a logarithmic x axis, apart from its neighbours;
-    a thin line leads to a name that moved.
-
-    ends: (x, y, text, colour) of each line's last point. `low` and `high` bound all y drawn;
-    `height` is the plot's, in pixels.
-    """
-    scale = height / max(1.12 * (high - low), 1e-9)  # plotly draws this much of the span of all y
-    sizes = [18 * len(_short_lines(text)) for _, _, text, _ in ends]  # as many lines as on a phone
-    places = spread([y * scale for _, y, _, _ in ends], sizes=sizes)
-    room = (high + 0.06 * (high - low)) * scale  # names end where the plot does
-    for place in np.argsort(places)[::-1]:
-        places[place] = min(places[place], room - sizes[place] / 2)
-        room -= sizes[place]
-    for (x, y, text, colour), place in zip(ends, places, strict=True):
-        end: dict[str, Any] = {"x": math.log10(x), "y": y}
-        moved = place - y * scale
-        if abs(moved) > _MOVED:
-            lead = {"ax": 11, "ay": -moved, "arrowcolor": colour, "arrowwidth": 1, "opacity": 0.7}
-            figure.add_annotation(end | lead, text="", arrowhead=0)
-        figure.add_annotation(
-            end,
-            text=text,
-            showarrow=False,
-            xanchor="left",
-            align="left",
-            xshift=12,
-            yshift=moved,
-            font={"color": colour, "size": 14, "weight": 600},
-        )
-
-
-def _short_lines(note: str) -> list[str]:
+def short_lines(note: str) -> list[str]:
     """A note in the lines that a phone shows."""
     parts = note.replace(" = ", "\u00a0=\u00a0").split("<br>")
     return [line for part in parts for line in textwrap.wrap(part, _NOTE, break_long_words=False)]
@@ -410,10 +359,9 @@ def seeds_phrase(counts: Iterable[int]) -> str:
 
 
 def _between(anchors: Sequence[str], place: float) -> str:
-    position = min(max(place, 0.0), 1.0) * (len(anchors) - 1)
-    index = min(int(position), len(anchors) - 2)
-    pairs = zip(_rgb(anchors[index]), _rgb(anchors[index + 1]), strict=True)
-    return "#" + "".join(f"{round(a + (b - a) * (position - index)):02x}" for a, b in pairs)
+    channels = zip(*map(_rgb, anchors), strict=True)
+    places = np.linspace(0, 1, len(anchors))
+    return "#" + "".join(f"{round(np.interp(place, places, levels)):02x}" for levels in channels)
 
 
 def _rgb(colour: str) -> tuple[int, int, int]:

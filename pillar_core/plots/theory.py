@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from pillar_core import checks
 from pillar_core.arrays import Array
@@ -15,10 +14,9 @@ from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import (
     LOOKS,
+    Figure,
     categorical,
     class_symbols,
-    current_ink,
-    end_labels,
     epsilon_colour,
     epsilon_label,
     fade,
@@ -30,12 +28,10 @@ _SIDES: dict[str, list[str]] = LOOKS["projections"]
 _AXES: dict[str, str] = LOOKS["axes"]
 
 
-def rates(table: pd.DataFrame, *, present: float | None = None) -> go.Figure:
+def rates(table: pd.DataFrame, *, present: float | None = None) -> Figure:
     """Private rows that each approach needs along one input, on log axes. table: columns axis, x,
     method, form, rows."""
     figure = Drawing()
-    ends = []
-    summary = []
     axis = str(table["axis"].iloc[0])
     finite = table[table["rows"].map(math.isfinite) & (table["rows"] > 0)]
     for name, (style, dash) in LOOKS["rates"].items():
@@ -44,29 +40,23 @@ def rates(table: pd.DataFrame, *, present: float | None = None) -> go.Figure:
             continue
         colour = method_style(style).colour
         hover = f"{name}: %{{y:.3g}} rows at %{{x:.3g}}<extra>{rows['form'].iloc[0]}</extra>"
-        width = 3.4 if name == "PILLAR" else 2.2
-        figure.line(rows["x"], rows["rows"], colour, width=width, dash=dash, name=name, hover=hover)
-        last = rows.iloc[-1]
-        ends.append((float(last["x"]), math.log10(float(last["rows"])), name, colour))
-        summary.append(f"{name} {float(last['rows']):.2g} at {float(last['x']):g}")
-    low, high = (
-        (math.log10(float(value)) for value in (finite["rows"].min(), finite["rows"].max()))
-        if len(finite)
-        else (0.0, 1.0)
-    )
-    end_labels(figure, ends, low=low, high=high, height=360)
+        looks = {"width": 3.4 if name == "PILLAR" else 2.2, "dash": dash}
+        figure.line(rows["x"], rows["rows"], colour, name=name, hover=hover, end=name, **looks)
+    if len(finite):
+        span = {"low": float(finite["rows"].min()), "high": float(finite["rows"].max())}
+        figure.name_ends(**span, height=360, is_log=True)
     if present is not None:
         figure.rule(x=present)
-    figure.update_xaxes(title_text=f"{_AXES.get(axis, axis)} (log scale)")
+    summary = "; ".join(f"{name} {rows:.2g} at {x:g}" for x, rows, name, _ in figure.ends)
     return figure.finish(
         title="How many private rows does each approach need?",
         caption=(
             "Rates: constants and logarithms are unknown, so only slopes and far-apart "
             "crossings mean anything."
         ),
-        alt=f"Rates: {'; '.join(summary)}.",
+        alt=f"Rates: {summary}.",
         height=500,
-        x={"type": "log", "nticks": 8},
+        x={"type": "log", "nticks": 8, "title_text": f"{_AXES.get(axis, axis)} (log scale)"},
         y={
             "type": "log",
             "title_text": "private rows, up to constants (log scale)",
@@ -83,7 +73,7 @@ def mixture_errors(
     curve: pd.DataFrame | None = None,
     *,
     floor: float | None = None,
-) -> go.Figure:
+) -> Figure:
     """Error against private rows, predicted as lines and measured as points with intervals, with
     and without projection.
 
@@ -93,7 +83,6 @@ def mixture_errors(
     """
     figure = Drawing()
     summary = []
-    ends = []
     for name, (style, dash, title) in _SIDES.items():
         rows = table[table["projection"] == name]
         colour = method_style(style).colour
@@ -106,6 +95,7 @@ def mixture_errors(
             dash=dash,
             name=f"{title}, predicted",
             hover="predicted %{y:.2f} % at %{x:,} rows",
+            end=title,
         )
         means = over_seeds(rows, by=["n_private"], value="error")
         figure.dots(
@@ -113,22 +103,12 @@ def mixture_errors(
             100 * means["mean"],
             colour,
             edge=(1.6, figure.ink.surface),
-            error_y=marks.reach(means, colour),
+            error_y=means,
             name=f"{title}, measured",
             hover="measured %{y:.2f} % at %{x:,} rows",
         )
-        summary.append(
-            f"{title}: {100 * float(means['mean'].iloc[0]):.1f} to"
-            f" {100 * float(means['mean'].iloc[-1]):.1f} percent"
-        )
-        ends.append(
-            (
-                float(line["n_private"].iloc[-1]),
-                100 * float(line["predicted"].iloc[-1]),
-                title,
-                colour,
-            )
-        )
+        first, last = 100 * means["mean"].iloc[[0, -1]]
+        summary.append(f"{title}: {first:.1f} to {last:.1f} percent")
     if floor is not None:
         figure.rule(y=100 * floor)
         figure.note(
@@ -141,7 +121,7 @@ def mixture_errors(
             xshift=8,
             yanchor="top",
         )
-    end_labels(figure, ends, low=-4, high=60, height=340)
+    figure.name_ends(low=-4, high=60, height=340)
     seeds = table.groupby(["projection", "n_private"])["seed"].nunique()
     return figure.finish(
         title="Measured and predicted error, with and without projection",
@@ -150,20 +130,19 @@ def mixture_errors(
         ),
         alt=f"Error against private rows, with and without projection. {'; '.join(summary)}.",
         height=470,
-        y={"title_text": "error on new rows, %", "rangemode": "tozero", "range": [-4, 60]},
+        y={"title_text": "error on new rows, %", "range": [-4, 60]},
         margin_r=150,
         showlegend=False,
         x=marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=","),
     )
 
 
-def rows_against_dimension(table: pd.DataFrame, *, present: int | None = None) -> go.Figure:
+def rows_against_dimension(table: pd.DataFrame, *, present: int | None = None) -> Figure:
     """Private rows needed for one error against d, log-log. table: columns d, projection, rows;
     infinite rows are left out."""
     figure = Drawing()
     summary = []
     finite = table[table["rows"].map(math.isfinite)]
-    ends = []
     for name, (style, dash, title) in _SIDES.items():
         rows = finite[finite["projection"] == name].sort_values("d")
         if rows.empty:
@@ -177,22 +156,13 @@ def rows_against_dimension(table: pd.DataFrame, *, present: int | None = None) -
             dash=dash,
             name=title,
             hover="d = %{x:,}: %{y:,.0f} rows",
+            end=title,
         )
-        first = float(rows["rows"].iloc[0])
-        last = float(rows["rows"].iloc[-1])
-        ends.append((float(rows["d"].iloc[-1]), math.log10(last), title, colour))
-        summary.append(
-            f"{title}: {first:.0f} rows at d = {rows['d'].iloc[0]:g}, {last:.0f} at"
-            f" {rows['d'].iloc[-1]:g}"
-        )
+        (d, first), (last_d, last) = rows[["d", "rows"]].iloc[[0, -1]].to_numpy()
+        summary.append(f"{title}: {first:.0f} rows at d = {d:g}, {last:.0f} at {last_d:g}")
     if len(finite):
-        end_labels(
-            figure,
-            ends,
-            low=math.log10(float(finite["rows"].min())),
-            high=math.log10(float(finite["rows"].max())),
-            height=290,
-        )
+        span = {"low": float(finite["rows"].min()), "high": float(finite["rows"].max())}
+        figure.name_ends(**span, height=290, is_log=True)
     if present is not None:
         figure.rule(x=present)
     ticks = [10.0**power for power in range(9) if 10.0**power <= 2 * float(finite["rows"].max())]
@@ -210,45 +180,37 @@ def rows_against_dimension(table: pd.DataFrame, *, present: int | None = None) -
     )
 
 
-def choice_errors(table: pd.DataFrame) -> go.Figure:
+def choice_errors(table: pd.DataFrame) -> Figure:
     """Expected error of the exponential mechanism's choice against labelled rows, one line per ε.
 
     table: columns epsilon, n_private, seed, error. NaN errors (too many components) are left out.
     """
     figure = Drawing()
-    ends = []
     summary = []
     means = over_seeds(table, by=["epsilon", "n_private"], value="error")
-    for epsilon in sorted(means["epsilon"].unique()):
-        rows = means[means["epsilon"] == epsilon]
-        colour = epsilon_colour(float(epsilon))
+    for epsilon, rows in means.groupby("epsilon"):
+        colour, label = epsilon_colour(float(str(epsilon))), epsilon_label(float(str(epsilon)))
         band = rows.dropna(subset=["low", "high"])
         figure.band(band["n_private"], 100 * band["low"], 100 * band["high"], colour, opacity=0.14)
-        label = epsilon_label(float(epsilon))
-
-        hover = f"{label}: %{{y:.2f}} % with %{{x:,}} rows"
+        percents = 100 * rows["mean"]
         figure.line(
             rows["n_private"],
-            100 * rows["mean"],
+            percents,
             colour,
-            hover=hover,
+            hover=f"{label}: %{{y:.2f}} % with %{{x:,}} rows",
             mode="lines+markers",
             marker={"size": 7},
         )
-        first, last = (100 * float(rows["mean"].iloc[place]) for place in (0, -1))
-        ends.append((float(rows["n_private"].iloc[0]), first, label, colour))
+        x, first, last = math.log10(rows["n_private"].iloc[0]), *percents.iloc[[0, -1]]
+        place = {"xanchor": "right", "xshift": -12}
+        figure.note(x, first, label, colour, size=14, weight=600, **place)
         summary.append(f"{label}: {first:.1f} to {last:.2g} percent")
-    for x, y, text, colour in ends:
-        figure.note(
-            math.log10(x), y, text, colour, size=14, weight=600, xanchor="right", xshift=-12
-        )
     counts = sorted(set(table["n_private"]))
     return figure.finish(
         title="How many labelled rows does the private choice need?",
         caption=f"Exact average over the mechanism's choice; {seeds_phrase(means['seeds'])}.",
         alt=f"Expected error against labelled rows. {'; '.join(summary)}.",
         y={"title_text": "expected error, %", "rangemode": "tozero"},
-        showlegend=False,
         x=marks.log_axis(
             counts,
             "labelled private rows (log scale)",
@@ -270,15 +232,15 @@ _MOST_EDGES = 4_000
 _MOST_NAMED = 6
 
 
-def component_graph(labels: Array, edges: Array, *, k: int, n_unlabelled: int) -> go.Figure:
+def component_graph(labels: Array, edges: Array, *, k: int, n_unlabelled: int) -> Figure:
     """Variables 0 … k − 1 (in the disjunction) on the left ring, the others on the right.
 
     labels: (d,) component of each variable, the largest component 0. edges: (e, 2). At most 4,000
     edges are drawn.
     """
     labels, edges = checks.arrays("d, e 2", labels=labels, edges=edges)
-    ink = current_ink()
     figure = Drawing()
+    ink = figure.ink
     component_of = np.asarray(labels)
     left = circle(k, centre=(0.0, 0.0), radius=1.0)
     right = circle(len(component_of) - k, centre=(2.7, 0.0), radius=1.0)
@@ -331,7 +293,6 @@ def component_graph(labels: Array, edges: Array, *, k: int, n_unlabelled: int) -
         ),
         x={"visible": False, "range": [-1.35, 4.05]},
         y={"visible": False, "range": [-1.5, 1.25], "scaleanchor": "x"},
-        showlegend=False,
         margin={"l": 0, "r": 0, "b": 0},
     )
 

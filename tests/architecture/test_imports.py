@@ -168,6 +168,7 @@ def test_of_streamlit_and_starlette_these_names_alone_are_relied_on_beside_the_d
     }
     assert names == {
         "starlette.middleware.Middleware",
+        "starlette.requests.HTTPConnection",
         "starlette.responses.RedirectResponse",
         "starlette.responses.Response",
         "starlette.routing.Route",

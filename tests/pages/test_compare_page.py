@@ -79,12 +79,8 @@ def test_the_command_under_a_figure_asks_for_the_same_runs(start, name, monkeypa
     settings = Settings(
         data=data, seed=2, seeds=1, epsilon=2.0, relation="replace_one", compare=name
     )
-    more = (
-        ("--methods", "pillar,dp_sgd")
-        if name == BUDGETS
-        else ("--view", name, *(("--other", other) if other else ()))
-    )
-    line = shlex.split(comparison.command(settings, {"public_fraction": 0.1}, [2.0], *more))
+    more = {"methods": "pillar,dp_sgd"} if name == BUDGETS else {"view": name, "other": other}
+    line = shlex.split(comparison.command(settings, {"public_fraction": 0.1}, [2.0], **more))
     asked = []
 
     def note(group, **_):

@@ -74,6 +74,23 @@ def test_progress_does_not_fall_when_the_first_of_two_jobs_ends(monkeypatch):
     assert "Measure: 55%" in str([node.proto for node in app.get("progress")])
 
 
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        ("queued", "starting the workers"),
+        ("failed", "the worker died"),
+        ("cancelled", "Stopped"),
+    ],
+)
+def test_a_job_shows_where_it_stands_and_runs_again_once_it_ended(monkeypatch, state, shown):
+    status = JobStatus("a" * 32, "sweep", state, time.time(), cause="the worker died")
+    monkeypatch.setattr(pc.jobs, "find", lambda _: status)
+    monkeypatch.setattr(pc.jobs, "status", lambda job_id=None: status if job_id else (status,))
+    app = AppTest.from_function(page_of_one_result, default_timeout=600).run()
+    assert shown in words(app) + str([node.proto for node in app.get("progress")])
+    assert ("Run" in [button.label for button in app.button]) == (state != "queued")
+
+
 @pytest.mark.parametrize("is_own", [True, False])
 def test_a_job_is_stopped_by_who_began_it_and_a_refusal_becomes_a_message(monkeypatch, *, is_own):
     live = JobStatus("a" * 32, "sweep", "running", time.time(), done=0, total=2)

@@ -1,11 +1,9 @@
 """Pages as a person meets them: first paint, controls that keep each other, refusals in words,
 nothing without help."""
 
-import dataclasses
 import json
 import math
 import re
-import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -18,14 +16,12 @@ import pillar_core as pc
 from page_reading import (
     VIEWS,
     charts,
-    choose,
     fill,
     labelled,
     linked,
     links,
     metric,
     press,
-    send,
     unexplained,
     unfold,
     words,
@@ -33,7 +29,6 @@ from page_reading import (
 from pages.frame import exports, jobs, navigation
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
-from pages.parts.curves import grid
 from pillar_core.errors import StoreError
 from pillar_core.plots import accuracy
 from pillar_core.runs import starter, sweep
@@ -225,20 +220,6 @@ def test_the_session_holds_primitives_only(start):
     ] == []
 
 
-def test_a_bad_file_is_told_row_by_row_and_not_taken(start):
-    rows = [
-        f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{'yes' if index % 2 else 'no'}"
-        for index in range(40)
-    ]
-    rows[6] = "nan,1,yes"
-    app = start("rows")
-    send(app, "upload", {"rows.csv": "a,b,label\n" + "\n".join(rows)})
-    choose(app, "upload-public", 1)
-    assert "cannot be used" not in words(app)
-    assert "has 1 empty cells" in words(app)
-    assert all(button.disabled for button in app.button if button.key == "use-upload")
-
-
 def test_explore_shows_why_the_kalman_learner_works(start):
     app = start("curves", data="digits", method="pillar_kalman", view="why")
     assert charts(app).keys() >= {
@@ -249,51 +230,6 @@ def test_explore_shows_why_the_kalman_learner_works(start):
     app = start("curves", data="digits", method="pillar", view="k")
     (link,) = (query for label, query in links(app).items() if "No k to choose" in label)
     assert (link["method"], link["view"]) == ("pillar_kalman", "why")
-
-
-JOB = {"done": 1, "total": 3, "fraction": 0.4, "paced": time.time() - 5, "failed": 0, "message": ""}
-STATES = {
-    "running": "40%",
-    "queued": "starting the workers",
-    "failed": "the worker died",
-    "cancelled": "Stopped",
-}
-
-
-def test_a_job_shows_where_it_stands(start, monkeypatch):
-    from pillar_core import jobs
-    from pillar_core.jobs.state import JobStatus
-
-    app = start("curves")
-    now = time.time()
-    first = {"kind": "sweep", "grid": grid.grids_of(Settings(data="digits"))[0]}
-    for state, shown in STATES.items():
-        status = JobStatus(
-            "0" * 32,
-            "sweep",
-            state,
-            now - 10,
-            now - 5,
-            cause="the worker died",
-            advice="Lower the seeds.",
-            **JOB,
-        )
-        status = dataclasses.replace(status, fraction=status.fraction * (state != "queued"))
-        monkeypatch.setattr(
-            jobs,
-            "status",
-            lambda job_id=None, status=status: (status,) if job_id is None else status,
-        )
-        monkeypatch.setattr(
-            jobs, "find", lambda spec, status=status: status if spec == first else None
-        )
-        app.run()
-        assert shown in words(app) + " ".join(
-            str(getattr(item, "text", "")) for item in app.get("progress")
-        )
-        assert ("job-run" in [item.key for item in app.button]) == (
-            state in ("failed", "cancelled")
-        ), state
 
 
 def test_the_run_button_hands_over_its_grids(start, monkeypatch):

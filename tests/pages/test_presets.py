@@ -7,7 +7,7 @@ import pytest
 
 from pages.frame.settings import Settings
 from pages.parts.curves import grid
-from pillar_core.plots import k_curves
+from pillar_core.plots import intervals
 from pillar_core.plots.intervals import best, runs_without_k
 from pillar_core.registry import toml_tables
 from pillar_core.runs import starter
@@ -22,8 +22,8 @@ def means(name: str) -> tuple[pd.DataFrame, float]:
     """PILLAR's curve at the preset's ε, and the accuracy without projection there."""
     settings = Settings(**PRESETS[name]["changes"])
     table = grid.read(settings).table
-    floor = table[(table["method"] == k_curves.FLOOR) & (table["epsilon"] == settings.epsilon)]
-    return k_curves.by_budget(table, "pillar")[settings.epsilon].set_index("k"), float(
+    floor = table[(table["method"] == intervals.FLOOR) & (table["epsilon"] == settings.epsilon)]
+    return intervals.by_budget(table, "pillar")[settings.epsilon].set_index("k"), float(
         floor["accuracy"].mean()
     )
 
@@ -35,12 +35,14 @@ def test_presets_show_what_their_names_say():
     assert curve["mean"].idxmax() not in (3, 40)
     assert curve.loc[3, "high"] < curve["mean"].max()
     assert curve.loc[40, "mean"] < curve["mean"].max() - 0.03
-    budgets = k_curves.by_budget(grid.read(Settings(**PRESETS["ridge"]["changes"])).table, "pillar")
+    budgets = intervals.by_budget(
+        grid.read(Settings(**PRESETS["ridge"]["changes"])).table, "pillar"
+    )
     tops = [best(curve)["k"] for _, curve in sorted(budgets.items())]
     assert tops == sorted(tops)
     assert tops[0] < tops[-1]
     table = grid.read(Settings(**PRESETS["xrays"]["changes"])).table
-    assert runs_without_k(table, k_curves.CEILING)["seed"].nunique() == 3
+    assert runs_without_k(table, intervals.CEILING)["seed"].nunique() == 3
 
 
 @pytest.mark.parametrize("dataset", starter.OPENING_K)

@@ -37,9 +37,9 @@ def added(name: str = "bars", data: str = "digits", sets: tuple[str, ...] = ()) 
     figure = plots.accuracy_by(
         table, x="source", label="k", title="A figure", words={EVIL: EVIL, "b": "b"}
     )
-    exports._add(
-        figure, table, name, Settings(data=data, controls="<b>"), [Provenance.NON_PRIVATE], sets
-    )
+    settings = Settings(data=data, controls="<b>")
+    info = exports.FigureInfo(name, settings, [Provenance.NON_PRIVATE], sets=sets)
+    exports._add(figure, table, info)
 
 
 def counted(app: AppTest) -> list[str]:
@@ -56,7 +56,7 @@ def test_figures_and_the_report_wear_the_colours_that_the_browser_asks_for(
 ):
     monkeypatch.setattr(st, "context", SimpleNamespace(theme=SimpleNamespace(type=mode)))
     added()
-    entry = json.loads(*session.values())
+    (entry,) = map(json.loads, exports._figures())
     assert entry["surface"] == theme.INK[mode].surface
     assert theme.INK[mode].text in entry["drawn"]
 
@@ -64,7 +64,7 @@ def test_figures_and_the_report_wear_the_colours_that_the_browser_asks_for(
 def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(session, monkeypatch):
     added()
     added("more")
-    page = exports.report_page(list(session.values()))
+    page = exports.report_page(exports._figures())
     own = page.replace(re.search(r"<script>(/\*\*.*?)</script>", page, re.DOTALL)[1], "", 1)  # type: ignore[index]  # without Plotly itself
     assert "<img" not in own
     assert own.count("</script>") == own.count("<script")
@@ -82,8 +82,8 @@ def test_the_report_is_text_that_loads_nothing_and_takes_the_pins(session, monke
     figure = plots.accuracy_by(
         pd.DataFrame({"s": [1.0], "seed": 0, "accuracy": 0.5}), x="s", label="k", title="T"
     )
-    exports._add(figure, pd.DataFrame(), "x", settings, [], ())
-    page = exports.report_page(list(session.values())).rpartition("<section>")[2]
+    exports._add(figure, pd.DataFrame(), exports.FigureInfo("x", settings, []))
+    page = exports.report_page(exports._figures()).rpartition("<section>")[2]
     assert "Pinned settings" in page
     assert "<td>7</td>" in page
     assert "<img" not in page
@@ -94,7 +94,7 @@ def test_a_figure_is_added_with_its_run_s_ledger_and_assumptions(start):
     unfold(app, "below-accuracy_against_k")
     assert counted(app) == []
     press(app, "report-accuracy_against_k")
-    kept = app.session_state["report.0001"]
+    kept = app.session_state["report.figures"]
     assert "It holds if" in kept
     assert "Releases charged:" in kept
     assert counted(app) == ["Report (1)"]
@@ -116,4 +116,4 @@ def test_a_report_forgets_figures_of_rows_that_were_brought(session, monkeypatch
         uploads.forget(name)
         assert len(exports._figures()) == count
     added()
-    assert exports._names() == ["0004", "0005"]
+    assert len(exports._figures()) == 2

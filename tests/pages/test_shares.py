@@ -48,8 +48,7 @@ FREE = {
     "jobs": ["pc.jobs.spec"],
     "overview": ["_figure"],
     "panels": ["_figure"],
-    "projection": ["_complete", "rows"],
-    "lesson": ["_figure"],
+    "projection": ["rows"],
     "receipts": ["_model", "_promise", "account"],
     "results": ["_lines"],
     "story": ["portable.shipped_gap"],
@@ -143,49 +142,6 @@ def one_computes() -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
-
-
-def test_who_waits_for_a_turn_and_moves_on_or_leaves_holds_no_place(visitor, monkeypatch):
-    """The turn was taken inside a spinner, and Streamlit ended the run as the spinner went: nobody
-    ever got that turn again."""
-    monkeypatch.setattr(shares, "CORES", 1)
-    outcomes = []
-
-    @contextlib.contextmanager
-    def spinner(_):
-        yield
-        raise StopException
-
-    def wait():
-        try:
-            with shares.turn():
-                outcomes.append("a turn")
-        except StopException:
-            outcomes.append("ended")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(st, "spinner", spinner)
-        waiter = threading.Thread(target=wait)
-        with one_computes():
-            waiter.start()
-            while waiter not in shares._LINE:
-                time.sleep(0.001)
-        waiter.join()
-    assert (outcomes, shares._LINE) == (["ended"], []), "as its turn came"
-
-    def left():
-        if waiter in shares._LINE and threading.current_thread() is waiter:
-            raise StopException
-        return visitor
-
-    monkeypatch.setattr(mode._Server, "session", staticmethod(left))
-    waiter = threading.Thread(target=wait)
-    with one_computes():
-        waiter.start()
-        waiter.join()
-        assert (outcomes, len(shares._LINE)) == (["ended"] * 2, 1), "while another computed on"
-    wait()
-    assert outcomes[2:] == ["a turn"]
 
 
 def test_what_was_made_is_kept_when_streamlit_ends_the_run_at_that_moment(monkeypatch):

@@ -1,5 +1,5 @@
-"""Each kind of data, free and paid, by page and by command: the zip labels new raw rows in a
-process without the library."""
+"""Each kind of data, free and paid, by the page Answer: the zip labels new raw rows in a process
+without the library."""
 
 import subprocess
 import sys
@@ -15,7 +15,6 @@ from PIL import Image
 import pillar_core as pc
 from page_reading import Start, fill, press, send
 from pillar_core import rng
-from pillar_core.__main__ import main
 from unit.image_files import zipped
 
 ALWAYS = {
@@ -104,28 +103,6 @@ def written(
     return folder / name
 
 
-def by_command(kind: str, price: str, private: Path, public: Path, path: Path) -> None:
-    """The model that `run` or `choose` writes."""
-    words = ["--dataset", str(private), "--epsilon", "3", "--release", "--export", str(path)]
-    words += ["--onnx"] if kind == "images" else []
-    words += ["--text", "message"] if kind == "texts" else []
-    words += ["--person", "patient", "--rows-per-person", "2"] if kind == "persons" else []
-    paid = ["choose", "--candidates", str(public)]
-    assert (
-        main(
-            [
-                *(
-                    paid
-                    if price == "paid"
-                    else ["run", "--public", str(public), "--method", "adamix"]
-                ),
-                *words,
-            ]
-        )
-        == 0
-    )
-
-
 def as_upload(path: Path) -> dict[str, bytes]:
     """A file as a browser sends it; a folder as a zip."""
     if path.is_file():
@@ -151,20 +128,16 @@ def by_page(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("door", ["command", "page"])
 @pytest.mark.parametrize("price", ["free", "paid"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_model_labels_new_rows_elsewhere(kind, price, door, start, handed, tmp_path):
+def test_a_model_labels_new_rows_elsewhere(kind, price, start, handed, tmp_path):
     private, public = (
         written(kind, tmp_path, name, n, first)
         for name, n, first in (("private", 400, 0), ("public", 80, 1000))
     )
     new = written(kind, tmp_path, "new", 20, 2000, labelled=False)
     path = tmp_path / "model.zip"
-    if door == "command":
-        by_command(kind, price, private, public, path)
-    else:
-        path.write_bytes(by_page(kind, price, private, public, start, handed))
+    path.write_bytes(by_page(kind, price, private, public, start, handed))
     with zipfile.ZipFile(path) as archive:
         more = {
             "images": {"model.onnx"},

@@ -189,7 +189,6 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     records = [record for _, record in core.find_runs(grids).values()]
     jobs.sweeps(
         *grids,
-        forms=records,
         title=f"Measure {len(choices)} choices, {SEEDS} seeds each",
         cost="",
         key="answer-measure",

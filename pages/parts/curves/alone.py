@@ -1,21 +1,23 @@
 """Curves and Learners of private rows that are not on this machine: what the cache's records of
 them can feed, and the ways to the rest."""
 
+import dataclasses
+
 import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, navigation, odds, plain, session
+from pages.frame import badges, core, navigation, plain, session
 from pages.frame import settings as codec
 from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import Settings
-from pages.parts.curves import figures
+from pages.parts.curves import figures, result
+from pages.parts.learners import comparison
 from pillar_core import metrics, plots, store
-from pillar_core.numerics import round_up
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.runs.tables import record_of
 from pillar_core.studies.compare import learners
-from pillar_core.types import PublicFacts, RunRecord
+from pillar_core.types import Form, PublicFacts
 
 _ABSENT = "The rows are not on this machine, and its records alone cannot feed this view."
 
@@ -29,32 +31,24 @@ def draw_curves(settings: Settings, runs: pd.DataFrame) -> None:
         here = here[here["k"] == settings.k]
     stored = store.default().get_json("record", here["key"].iloc[0])
     record = record_of(stored, facts=PublicFacts(**stored["facts"]), data="")
-    _summary(record, here, settings)
+    mean, low, high = metrics.over_runs(here["accuracy"].astype(float).to_list())
+    ends = f" ({100 * low:.1f}–{100 * high:.1f})" if len(here) > 1 else ""
+    value, hint = f"{100 * mean:.1f} %", f"Mean of {len(here)} seeds."
+    accuracy = {"label": f"Test accuracy{ends}", "value": value, "help": hint}
+    result.gain(result.summary(record, settings, accuracy), record, settings)
+    badges.show_row(*badges.DIAGNOSTIC)
+    rows = f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows"
+    st.badge(f"{rows} · trained on {record.device}", color="gray")
     view = figures.choice(settings)
     info = FigureInfo(f"recorded_{view}", settings, badges.DIAGNOSTIC, is_synthetic=False)
-    k = record.settings.get("k")
-    mean = float(here["accuracy"].mean())
+    k = int(record.settings.get("k") or 0)
+    taking: Form = {"takes": ["k", "epsilon"], "method": settings.method}
     if view == "k" and k:
-        star = plots.Here(int(k), settings.epsilon, mean)
-        draw_figure(
-            plots.accuracy_against_k,
-            runs,
-            info,
-            takes=["k", "epsilon"],
-            method=settings.method,
-            present=star,
-        )
+        star = plots.Here(k, settings.epsilon, mean)
+        draw_figure(plots.accuracy_against_k, runs, info, present=star, **taking)
     elif view == "plane" and k:
-        star_cell = (int(k), settings.epsilon)
-        takes = ["k", "epsilon"]
-        draw_figure(
-            plots.accuracy_heatmap,
-            own,
-            info,
-            takes=takes,
-            method=settings.method,
-            present=star_cell,
-        )
+        cell = (k, settings.epsilon)
+        draw_figure(plots.accuracy_heatmap, own, info, present=cell, **taking)
     elif view == "epsilon" or view in figures.NEEDS_CURVES:
         same = own if settings.k == codec.RULE else own[own["k"] == settings.k]
         lines = over_seeds(same, by=["epsilon"], value="accuracy")
@@ -78,15 +72,10 @@ def draw_learners(settings: Settings, runs: pd.DataFrame) -> None:
     )
     runs = runs[runs["k"].isna() | (runs["k"] == ks)]
     lines = learners.summary(runs.assign(error_message=None))
-    at_budget = runs[
-        (runs["epsilon"] == settings.epsilon)
-        | ~runs["method"].map(lambda name: pc.METHODS[name].is_private).astype(bool)
-    ]
-    titles = {name: method.title for name, method in pc.METHODS.items()}
-    title = f"Learners at {plots.epsilon_label(settings.epsilon)}"
+    runs = comparison.at_budget(runs, settings)
     info = FigureInfo("recorded_learners", settings, badges.DIAGNOSTIC, is_synthetic=False)
-    draw_figure(plots.comparison, at_budget, info, titles=titles, title=title)
-    info = FigureInfo("recorded_budgets", settings, badges.DIAGNOSTIC, is_synthetic=False)
+    comparison.draw_bars(runs, info)
+    info = dataclasses.replace(info, name="recorded_budgets")
     draw_figure(plots.error_against_epsilon, lines, info, takes=["epsilon", "method"])
     st.caption("Advice, other views and missing runs read the rows: bring them for these.")
 
@@ -104,21 +93,3 @@ def _ways(settings: Settings, runs: pd.DataFrame) -> None:
         label = "Fetch these rows" if is_fetchable else "Bring these rows"
         navigation.link("rows", f"{label} on Rows")
         session.draw_way_on()
-
-
-def _summary(record: RunRecord, here: pd.DataFrame, settings: Settings) -> None:
-    mean, low, high = metrics.over_runs(here["accuracy"].astype(float).to_list())
-    with st.container(border=True, key="result"):
-        left, second, third, last = st.columns(4)
-        label = "Test accuracy"
-        label += f" ({100 * low:.1f}–{100 * high:.1f})" if len(here) > 1 else ""
-        left.metric(label, f"{100 * mean:.1f} %", help=f"Mean of {len(here)} seeds.")
-        spent = round_up(record.guarantee.epsilon.upper).replace("inf", "∞")
-        second.metric("ε, upper bound", spent, help="; ".join(record.guarantee.events))
-        label, number, hint = odds.metric_of(record, settings.data)
-        third.metric(label, number, help=hint)
-        k = record.settings.get("k")
-        last.metric("Directions", f"{k:,}" if k else f"all {record.facts.d:,}")
-        badges.show_row(*badges.DIAGNOSTIC)
-        rows = f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows"
-        st.badge(f"{rows} · trained on {record.device}", color="gray")

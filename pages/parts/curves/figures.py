@@ -28,9 +28,8 @@ from pages.parts.curves import panels, result
 from pages.parts.curves.grid import Curves, method_of, read
 from pillar_core import plots, store
 from pillar_core.params import params_of
-from pillar_core.plots import accuracy, k_curves
+from pillar_core.plots import accuracy, intervals
 from pillar_core.plots.budgets import budget_curve
-from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import Figure
 from pillar_core.runs import sweep
 from pillar_core.studies import one_training
@@ -39,9 +38,7 @@ from pillar_core.types import RunRecord
 
 NEEDS_CURVES = ("k", "plane")
 """The views that are drawn from the grid of runs."""
-_reasons = core.of_run(
-    one_training.reasons, max_entries=8, show_spinner="Reading the run's own figures …"
-)
+_reasons = core.of_run(one_training.reasons, show_spinner="Reading the run's own figures …")
 _DRAWN = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0, 3.0, 5.0, 8.0)
 
 
@@ -54,37 +51,23 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
             icon=":material/horizontal_rule:",
         )
         return
-    grid = {
-        **core.axes(settings),
-        "method": settings.method,
-        "epsilon": list(_DRAWN),
-    }
-    grid |= core.k_axis(settings) | {"seed": core.seeds(settings)}
+    grid = core.grid(settings, epsilon=list(_DRAWN))
     first = grid | {"epsilon": list(RUNS), "seed": settings.seed}
     if core.ships(settings) and settings.k == codec.RULE:  # each move of k would train three more
         jobs.train_first(sweep.group_specs(first))
-    forms = [form for _, form in core.find_runs([grid]).values()]
-    trained = [form for form in forms if form is not None]
     metric = core.metric(settings)
     runs = [
         (form["cell"]["epsilon"], form["metrics"][metric])
-        for form in trained
-        if not form.get("error")
+        for _, form in core.find_runs([grid]).values()
+        if form is not None and not form.get("error")
     ]
-    known = over_seeds(
+    known = intervals.over_seeds(
         pd.DataFrame(runs, columns=["epsilon", "accuracy"]),
         by=["epsilon"],
         value="accuracy",
     )
-    fitted = known.iloc[
-        sorted(
-            {
-                int((known["epsilon"] / budget).map(math.log).abs().argmin())
-                for budget in RUNS
-                if len(known)
-            }
-        )
-    ]
+    at_hand = {core.nearest(budget, known["epsilon"]) for budget in RUNS if len(known)}
+    fitted = known[known["epsilon"].isin(at_hand)]
     curve, band = None, "Three different ε make a curve."
     if len(fitted) == len(RUNS):
         fit = fit_budget_curve(
@@ -135,19 +118,10 @@ def _budgets(record: RunRecord, settings: Settings) -> None:
             f"Train at ε = {', '.join(f'{epsilon:g}' for epsilon in RUNS)}, and draw the whole"
             " curve"
         )
-        jobs.sweeps(
-            first,
-            forms=[form for _, form in core.find_runs([first]).values()],
-            title=title,
-            key="budgets",
-        )
+        jobs.sweeps(first, title=title, key="budgets")
     else:
-        jobs.sweeps(
-            grid,
-            forms=forms,
-            title=f"Measure the curve: {len(_DRAWN)} ε × {settings.seeds} seeds",
-            key="budgets",
-        )
+        title = f"Measure the curve: {len(_DRAWN)} ε × {settings.seeds} seeds"
+        jobs.sweeps(grid, title=title, key="budgets")
 
 
 def _why_it_works(settings: Settings) -> None:
@@ -218,20 +192,25 @@ def choice(settings: Settings) -> str:
 
 def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> None:
     """Draws one view."""
-    of_curves = {"k": _over_k, "plane": _plane}
-    of_record = {
-        "epsilon": _budgets,
-        "costs": panels.cost_panel,
-        "classes": panels.class_panel,
-        "odds": draw_odds,
-        "why": draw_why,
-    }
-    if view in of_curves:
-        of_curves[view](curves, record, settings)
-    elif view in of_record:
-        of_record[view](record, settings)
-    else:
-        {"noise": panels.noise_panel, "rows": panels.row_panel}[view](settings)
+    match view:
+        case "k":
+            _over_k(curves, record, settings)
+        case "plane":
+            _plane(curves, record, settings)
+        case "epsilon":
+            _budgets(record, settings)
+        case "costs":
+            panels.cost_panel(record, settings)
+        case "classes":
+            panels.class_panel(record, settings)
+        case "odds":
+            draw_odds(record, settings)
+        case "why":
+            draw_why(record, settings)
+        case "noise":
+            panels.noise_panel(settings)
+        case "rows":
+            panels.row_panel(settings)
 
 
 def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
@@ -241,25 +220,21 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
             icon=":material/show_chart:",
         )
         return
-    star = None
+    star, trail = None, history.table(settings)
+    ks, accuracies = [*trail["k"]], [*trail["accuracy"]]
     if record.accuracy is not None and record.settings.get("k"):
         star = plots.Here(int(record.settings["k"]), settings.epsilon, record.accuracy)
+        ks, accuracies = [star.k, *ks], [star.accuracy, *accuracies]
     pinned = _pinned_curves(settings)
-    trail = history.table(settings)
-    ks = (
-        curves.table.loc[curves.table["method"] == method_of(settings), "k"].tolist()
-        or curves.grids[0]["k"]
-    )
-    reach = max(
-        (
-            k
-            for k in [*([] if star is None else [star.k]), *trail["k"]]
-            if not min(ks) <= k <= max(ks)
-        ),
-        default=0,
-    )
-    heights = _outside(
-        [*([] if star is None else [star.accuracy]), *trail["accuracy"]], curves.table["accuracy"]
+    own = curves.table.loc[curves.table["method"] == method_of(settings), "k"].tolist()
+    span = own or curves.grids[0]["k"]
+    reach = max((k for k in ks if not min(span) <= k <= max(span)), default=0)
+    # outwards to a whole twentieth, so that a figure stays while single runs move
+    drawn = curves.table["accuracy"]
+    lowest, highest = min(accuracies, default=1.0), max(accuracies, default=0.0)
+    heights = (
+        *([math.floor(20 * lowest) / 20] if lowest < drawn.min() else []),
+        *([math.ceil(20 * highest) / 20] if highest > drawn.max() else []),
     )
     drawn_from = (
         curves.key,
@@ -278,7 +253,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     runs = accuracy.runs(measured, present=star, history=trail)
     info = FigureInfo("accuracy_against_k", settings, seeds=curves.seeds)
     show_figure(measured, lambda: _with_star(curves.table, settings), info, base=base, runs=runs)
-    curve = k_curves.by_budget(curves.table, method_of(settings)).get(
+    curve = intervals.by_budget(curves.table, method_of(settings)).get(
         settings.epsilon, pd.DataFrame()
     )
     unknown = (
@@ -287,7 +262,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         else f"No curve at {plots.epsilon_label(settings.epsilon)} is there"
     )
     st.caption(
-        k_curves.compare_best_k(curve, ruled=core.rule_k(settings))
+        intervals.compare_best_k(curve, ruled=core.rule_k(settings))
         or f"{unknown}: nothing says yet which k are as good."
     )
     if zero_shot is not None:
@@ -316,7 +291,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         )
 
 
-@memory.cache(max_entries=64, is_free=True)
+@memory.cache(is_free=True)
 def _curves_figure(
     key_: str,
     _curves: Curves,
@@ -338,16 +313,6 @@ def _curves_figure(
         reach=_reach or None,
         guesses=(core.majority(_settings), core.zero_shot(_settings)),
         heights=_heights,
-    )
-
-
-def _outside(values: list[float], drawn: "pd.Series[float]") -> tuple[float, ...]:
-    """What the axis needs to hold single runs beside those drawn, outwards to a whole twentieth, so
-    that a figure stays while these move."""
-    low, high = min(values, default=1.0), max(values, default=0.0)
-    return (
-        *([math.floor(20 * low) / 20] if low < drawn.min() else []),
-        *([math.ceil(20 * high) / 20] if high > drawn.max() else []),
     )
 
 
@@ -405,7 +370,16 @@ def draw_why(record: RunRecord, settings: Settings) -> None:
         "\n".join(f"- {plain.text(reason)}" for reason in record.why)
         or "Every setting was given; no rule chose one."
     )
-    table = _settings_table(record)
+    declared = params_of(pc.METHODS[record.method].settings)
+    chosen = {
+        name: declared[name].none_means if value is None else value
+        for name, value in record.settings.items()
+    }
+    lines = [
+        (name, f"{value:.6g}" if isinstance(value, float) else str(value), declared[name].help)
+        for name, value in chosen.items()
+    ]
+    table = pd.DataFrame(lines, columns=["setting", "value", "meaning"])
     left, right = st.columns([3, 2])
     columns = {
         "setting": st.column_config.TextColumn(width=125),
@@ -429,42 +403,18 @@ def draw_why(record: RunRecord, settings: Settings) -> None:
     show_answer("never_worse", settings)
 
 
-def _settings_table(record: RunRecord) -> pd.DataFrame:
-    """The run's solved settings in words."""
-    declared = params_of(pc.METHODS[record.method].settings)
-    said = {
-        name: (
-            declared[name].none_means
-            if value is None
-            else f"{value:.6g}"
-            if isinstance(value, float)
-            else str(value)
-        )
-        for name, value in record.settings.items()
-    }
-    return pd.DataFrame(
-        [(name, value, declared[name].help) for name, value in said.items()],
-        columns=["setting", "value", "meaning"],
-    )
-
-
 def _pinned_curves(settings: Settings) -> pd.DataFrame:
     """Each pin's runs over k where the cache has them, else its one run; the column pin has its
     letter."""
     pins = codec.pins(settings)
     tables = [pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy", "pin"])]
     for letter, run in result.pinned_runs(settings).items():
-        pinned = pins[letter]
-        if run.accuracy is None or not run.settings.get("k"):
-            continue
-        table = read(pinned).table
-        rows = table[(table["method"] == pinned.method) & (table["epsilon"] == pinned.epsilon)]
-        single = {
-            "method": pinned.method,
-            "k": run.settings["k"],
-            "epsilon": pinned.epsilon,
-            "seed": pinned.seed,
-            "accuracy": run.accuracy,
-        }
-        tables.append((rows if len(rows) else pd.DataFrame([single])).assign(pin=letter))
+        pinned, k = pins[letter], run.settings.get("k")
+        if run.accuracy is not None and k:
+            table = read(pinned).table
+            rows = table[(table["method"] == pinned.method) & (table["epsilon"] == pinned.epsilon)]
+            if rows.empty:
+                values = (pinned.method, k, pinned.epsilon, pinned.seed, run.accuracy)
+                rows = pd.DataFrame([values], columns=tables[0].columns[:-1])
+            tables.append(rows.assign(pin=letter))
     return pd.concat(tables[1:] or tables)

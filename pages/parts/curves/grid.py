@@ -128,16 +128,16 @@ def panel(curves: Curves, settings: Settings) -> None:
         return
     cost = f"{jobs.RELEASES}; only what nobody else sees costs nothing."
     if codec.is_stored("data", settings.data) and math.isfinite(settings.epsilon):
-        runs = [form for _, form in core.find_runs([first(settings)]).values()]
-        title = f"Measure a first curve: {len(runs)} k at ε = {settings.epsilon:g}"
-        jobs.sweeps(first(settings), forms=runs, title=title, cost=cost, key="first")
+        n_ks = len(first(settings)["k"])
+        title = f"Measure a first curve: {n_ks} k at ε = {settings.epsilon:g}"
+        jobs.sweeps(first(settings), title=title, cost=cost, key="first")
     ks, budgets, seeds = (len(curves.grids[0][axis]) for axis in ("k", "epsilon", "seed"))
     more = len(curves.forms) - ks * budgets * seeds
     title = (
         f"Measure the curves: {ks} k × {budgets} ε × {seeds} seeds, and {more} models without"
         " projection, noise or private rows"
     )
-    jobs.sweeps(*curves.grids, forms=curves.forms, title=title, cost=cost)
+    jobs.sweeps(*curves.grids, title=title, cost=cost)
 
 
 def take_along(settings: Settings) -> None:
@@ -167,7 +167,7 @@ def take_along(settings: Settings) -> None:
     )
 
 
-@memory.cache(max_entries=16, is_free=True)
+@memory.cache(is_free=True)
 def _curves(fingerprint_: str, _runs: dict[str, Form | None], _grids: tuple[Form, ...]) -> Curves:
     records = [record for record in _runs.values() if record is not None]
     trained = [record for record in records if record.get("error") is None]

@@ -4,7 +4,7 @@ have been; what each part costs in accuracy; and one training, step by step."""
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -43,9 +43,7 @@ _SEEDS = 5
 _models = core.of_run(
     one_training.possible_models, max_entries=2, show_spinner="Drawing possible models …"
 )
-_steps = core.of_run(
-    one_training.training_steps, max_entries=8, show_spinner="Training once more, step by step …"
-)
+_steps = core.of_run(one_training.training_steps, show_spinner="Training once more, step by step …")
 
 
 def class_panel(record: RunRecord, settings: Settings) -> None:
@@ -74,83 +72,64 @@ def class_panel(record: RunRecord, settings: Settings) -> None:
             "One run. Intervals over test rows, by class; none is known for the AUC of more than"
             " two classes."
         )
-    recalls, forms = _recalls(record, settings)
-    recalls["class"], recalls["rows"] = (
-        recalls["class"].map(dict(enumerate(names))),
-        recalls["class"].map(dict(enumerate(rows))),
-    )
+    recalls = _recalls(record, settings, names, rows)
     seeds = int(recalls.loc[recalls["model"] == "private", "seed"].nunique())
     draw_figure(plots.per_class, recalls, FigureInfo("recall_by_class", settings, seeds=seeds))
     title = "Train the other seeds, and the models without noise and without privacy"
-    jobs.sweeps(*_grids(record, settings).values(), forms=forms, title=title, key="classes")
+    jobs.sweeps(*_grids(record, settings).values(), title=title, key="classes")
     title = "Which class is taken for which, and the rows that are misread"
-    misread = st.expander(title, icon=":material/grid_view:", key="misread", on_change="rerun")
-    if misread.open:
-        with misread, failures.show_refusal("The run could not be trained again."):
+    with local.box(title, "grid_view", "misread") as is_open:
+        if not is_open:
+            return
+        with failures.show_refusal("The run could not be trained again."):
             tested, labels, read = answers(settings)
-            texts = core.raw(settings).texts[-len(tested) :]
-            pairs = pd.DataFrame(
-                {
-                    "class": [names[label] for label in labels],
-                    "taken for": [names[label] for label in read],
-                }
-            )
+            pairs = pd.DataFrame({"class": labels, "taken for": read}).map(names.__getitem__)
             counts = pairs.value_counts(sort=False).rename("rows").reset_index()
             draw_figure(plots.confusion, counts, FigureInfo("confusion", settings), classes=names)
             wrong = pairs[pairs["class"] != pairs["taken for"]]
+            first = wrong.head(_MOST)
             st.markdown(
                 f"**{len(wrong):,} of {len(pairs):,} test rows are misread**"
                 + ("; the first:" if len(wrong) > _MOST else "")
             )
             badges.show(Provenance.NON_PRIVATE)
-            words = [
-                f"{name} taken for {guess}"
-                for name, guess in wrong.head(_MOST).itertuples(index=False)
-            ]
-            show_rows(tested, list(wrong.index[:_MOST]), words, texts)
+            words = [*map("{} taken for {}".format, first["class"], first["taken for"])]
+            _show_tested(tested, list(first.index), words, settings)
+
+
+def _show_tested(tested: Array, rows: list[int], words: list[str], settings: Settings) -> None:
+    show_rows(tested, rows, words, core.raw(settings).texts[-len(tested) :])
 
 
 def _grids(record: RunRecord, settings: Settings) -> dict[str, Form]:
     """The runs that tell what a class loses to noise from what it loses to projection, by the name
     of the model."""
-    shared = {
-        **core.axes(settings),
-        "seed": core.seeds(settings),
-    }
+    shared = {**core.axes(settings), "seed": core.seeds(settings)}
     ceiling = {**shared, "method": "non_private"}
-    grids = {
-        "private": {
-            **shared,
-            "method": settings.method,
-            **core.k_axis(settings),
-            "epsilon": settings.epsilon,
-        },
-        "no privacy": ceiling,
-    }
+    grids = {"private": core.grid(settings), "no privacy": ceiling}
     if record.settings.get("k"):
         grids["no noise, same k"] = ceiling | {"k": record.settings["k"]}
     return grids
 
 
-def _recalls(record: RunRecord, settings: Settings) -> tuple[pd.DataFrame, list[Form | None]]:
-    """Columns model, seed, class (its number) and recall of the runs in the cache, and the form of
-    each, None where it is missing."""
-    forms: list[Form | None] = []
-    rows: list[tuple[tuple[str, int | None], list[float | None]]] = [
-        (("private", settings.seed), record.metrics["per_class"])
-    ]
+def _recalls(
+    record: RunRecord, settings: Settings, names: Sequence[str], rows: Sequence[int]
+) -> pd.DataFrame:
+    """Columns model, seed, class, rows (of the test set) and recall of the runs in the cache."""
+    private = ("private", settings.seed)
+    runs: dict[tuple[str, int | None], Any] = {private: record.metrics["per_class"]}
     for model, grid in _grids(record, settings).items():
         for spec, stored in core.find_runs((grid,)).values():
-            forms.append(stored)
-            if stored is not None and (model, spec.seed) != rows[0][0]:
-                rows.append(((model, spec.seed), stored.get("metrics", {}).get("per_class") or []))
+            if stored is not None:
+                recalls = stored.get("metrics", {}).get("per_class") or ()
+                runs.setdefault((model, spec.seed), recalls)
     table = [
-        (*run, place, recall)
-        for run, recalls in rows
-        for place, recall in enumerate(recalls)
+        (*run, name, count, recall)
+        for run, recalls in runs.items()
+        for name, count, recall in zip(names, rows, recalls, strict=False)
         if recall is not None
     ]
-    return pd.DataFrame(table, columns=["model", "seed", "class", "recall"]), forms
+    return pd.DataFrame(table, columns=["model", "seed", "class", "rows", "recall"])
 
 
 @memory.cache(
@@ -194,13 +173,12 @@ def row_panel(settings: Settings) -> None:
             " These rows are for your eyes."
         )
         listed = changed[:_MOST].tolist()
-        texts = core.raw(settings).texts[-len(tested) :]
         if listed:
             words = [
                 f"{names[labels[row]]}: read as {names[before[row]]} at A, {names[now[row]]} now"
                 for row in listed
             ]
-            show_rows(tested, listed, words, texts)
+            _show_tested(tested, listed, words, settings)
     _one_row(listed or list(range(min(_MOST, len(now)))), tested, labels, settings)
 
 
@@ -300,48 +278,39 @@ def cost_panel(record: RunRecord, settings: Settings) -> None:
     }
     grids = {part: {**shared, **axes} for part, axes in stages(record).items()}
     runs = _runs(grids)
-    if core.ships(settings) and any(None in forms[:1] for forms in runs.values()):
+    if core.ships(settings) and any(forms[0] is None for forms in runs.values()):
         jobs.train_first(
             group
             for grid in reversed(grids.values())
             for group in sweep.group_specs(grid | {"seed": settings.seed})
         )
         runs = _runs(grids)
-    found = [form for forms in runs.values() for form in forms]
     title = f"What did each part cost? {len(grids)} runs, {_SEEDS} seeds each"
-    jobs.sweeps(*grids.values(), forms=found, title=title, key="costs")
-    errors = [str(form["error"]) for form in found if form is not None and form.get("error")]
+    jobs.sweeps(*grids.values(), title=title, key="costs")
+    trained = [form for forms in runs.values() for form in forms if form is not None]
+    errors = [str(form["error"]) for form in trained if form.get("error")]
     if errors:
         st.info(plain.text(f"A part could not be left out: {errors[0]}"), icon=":material/block:")
         return
-    ends = [
-        place for place, forms in enumerate(runs.values()) if forms[0] is not None
-    ]  # a part without a run is counted with the next
-    seeds = [
-        forms
-        for forms in zip(*(list(runs.values())[end] for end in ends), strict=True)
-        if None not in forms
-    ]
-    if len(runs) - 1 not in ends:
+    # no learner's threshold is in the AUC
+    metric = "accuracy" if core.metric(settings) == "accuracy" else "auc"
+    measured = pd.DataFrame(runs).map(lambda form: form and form["metrics"][metric])
+    if runs[list(runs)[-1]][0] is None:
         return
-    metric = (
-        "accuracy" if core.metric(settings) == "accuracy" else "auc"
-    )  # no learner's threshold is in it
-    parts = [
-        list(runs)[first : end + 1]
-        for first, end in zip([0, *(end + 1 for end in ends)], ends, strict=False)
-    ]
-    table = accuracy_costs(
-        {
-            part[-1]: [forms[place]["metrics"][metric] for forms in seeds]
-            for place, part in enumerate(parts)
-        }
-    )
-    table.insert(1, "title", [", ".join(map(TITLES.__getitem__, part)) for part in parts])
+    # a part without a run is counted with the next
+    known = measured.loc[:, measured.iloc[0].notna()].dropna()
+    titles, together = [], []
+    for part in runs:
+        together.append(TITLES[part])
+        if part in known:
+            titles.append(", ".join(together))
+            together = []
+    table = accuracy_costs({str(part): list(known[part]) for part in known})
+    table.insert(1, "title", titles)
     draw_figure(
         part_costs,
         table,
-        FigureInfo("part_costs", settings, seeds=len(seeds)),
+        FigureInfo("part_costs", settings, seeds=len(known)),
         measure=metric.replace("auc", "AUC"),
     )
     st.caption(

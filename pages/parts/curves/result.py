@@ -22,7 +22,7 @@ from pillar_core.runs.receipts import training_on
 from pillar_core.runs.statement import IN_SIGHT, PAID_WAYS, UNPAID
 from pillar_core.studies import tuning as tuned
 from pillar_core.studies.tuning import SAID, Choosing, Tuned
-from pillar_core.types import Provenance, RunRecord
+from pillar_core.types import Form, Provenance, RunRecord, Values
 
 _choose_rate = core.of_run(
     tuned.tune_step_size, max_entries=32, show_spinner="Choosing the step size …"
@@ -112,17 +112,15 @@ def _price(choosing: Choosing, outcome: Tuned, plain: RunRecord) -> None:
     show(f"{SAID[choosing]['price']}{each}{chosen}{change}", icon=":material/tune:")
 
 
-def summary(record: RunRecord, settings: Settings) -> Any:
-    """Three numbers: accuracy, ε spent, directions; what comes back is the place of a fourth, for
-    `gain`."""
-    pinned = pinned_runs(settings).get("A")
+def summary(record: RunRecord, settings: Settings, accuracy: Values) -> Any:
+    """Three numbers: accuracy, in words of Streamlit's `metric`, ε spent, directions; what comes
+    back is the place of a fourth, for `gain`."""
     guarantee = record.guarantee
     with st.container(border=True, key="result"):
         left, second, third, last = st.columns([1.5, 1, 1.15, 1])
-        with left:
-            _accuracy(record, pinned, core.n_test(settings))
+        left.metric(**accuracy)
         second.metric(
-            "ε, upper bound" if record.guarantee.covers_choice else "ε, choice unpaid",
+            "ε, upper bound" if guarantee.covers_choice else "ε, choice unpaid",
             round_up(guarantee.epsilon.upper).replace("inf", "∞"),
             help=(
                 f"What really ran, at δ = {number_words(guarantee.delta)}, counted by"
@@ -131,7 +129,11 @@ def summary(record: RunRecord, settings: Settings) -> Any:
             ),
         )
         hint = " ".join([f"Used by the model, of {record.facts.d:,} features.", *record.notes])
-        last.metric("Directions", _directions(record, settings), help=hint)
+        k = record.settings.get("k")
+        used = f"{k:,}" if k else f"all {record.facts.d:,}"
+        if settings.k == codec.RULE and core.words_of_rule(record.method) != "rule":
+            used = "all"
+        last.metric("Directions", used, help=hint)
     place = third.empty()
     place.metric(odds.METRIC, "…")
     return place
@@ -203,51 +205,36 @@ def pinned_runs(settings: Settings) -> dict[str, RunRecord]:
     return runs
 
 
-def _accuracy(record: RunRecord, pinned: RunRecord | None, rows: int) -> None:
+def accuracy(record: RunRecord, settings: Settings) -> Form:
+    """The test accuracy of a run, beside that of the pinned A, in words of Streamlit's `metric`."""
     if record.accuracy is None:
-        st.metric(
-            "Test accuracy", "no test rows", help="Bring test rows to see how good the model is."
-        )
-        return
-    low, high = plots.wilson(record.accuracy, rows)
-    against: dict[str, Any] = {}
+        hint = "Bring test rows to see how good the model is."
+        return {"label": "Test accuracy", "value": "no test rows", "help": hint}
+    rows, pinned = core.n_test(settings), pinned_runs(settings).get("A")
+    low, high = (100 * end for end in plots.wilson(record.accuracy, rows))
+    against: Form = {}
     if pinned is not None and pinned.accuracy is not None:
         points = signed(100 * (record.accuracy - pinned.accuracy))
         against["delta"] = f"{points} points against A"
         if points.startswith("−"):  # Streamlit takes a hyphen alone for a minus
             against |= {"delta_arrow": "down", "delta_color": "inverse"}
-    hint = (
-        f"95 % Wilson interval over {rows:,} test rows: {100 * low:.1f} to {100 * high:.1f} %. One"
-        " run."
-    )
-    st.metric(
-        f"Test accuracy ({100 * low:.1f}–{100 * high:.1f})",
-        percent(record.accuracy),
-        help=hint,
-        **against,
-    )
+    hint = f"95 % Wilson interval over {rows:,} test rows: {low:.1f} to {high:.1f} %. One run."
+    label = f"Test accuracy ({low:.1f}–{high:.1f})"
+    return {"label": label, "value": percent(record.accuracy), "help": hint, **against}
 
 
 def percent(share: float | None) -> str:
+    """A share for people, “none” where there is none."""
     return "none" if share is None else f"{100 * share:.1f} %"
-
-
-def _directions(record: RunRecord, settings: Settings) -> str:
-    if settings.k == codec.RULE and core.words_of_rule(record.method) != "rule":
-        return "all"
-    return f"{record.settings['k']:,}" if record.settings.get("k") else f"all {record.facts.d:,}"
 
 
 def panel(settings: Settings) -> None:
     """The explanation, and the button that trains and hands over the file."""
     if mode.binds():
         return
-    below = st.expander(
-        "Download the model", icon=":material/download:", key="release-panel", on_change="rerun"
-    )
-    if not below.open:
-        return
-    with below:
+    with local.box("Download the model", "download", "release-panel") as is_open:
+        if not is_open:
+            return
         st.markdown(
             "What you see above is an **experiment**: its seed is known, so anyone "
             "could subtract the noise. A release trains **anew**, with noise and "

@@ -16,7 +16,7 @@ from pillar_core.studies.portable.stories import STORIES, Setting, Story
 from pillar_core.types import Form
 
 _NAME = "story"
-_gap = memory.cache(max_entries=len(STORIES), is_free=True)(portable.shipped_gap)
+_gap = memory.cache(is_free=True)(portable.shipped_gap)
 
 
 def link(story: Story, opening: Setting, label: str) -> None:

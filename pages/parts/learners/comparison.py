@@ -3,7 +3,6 @@ stays; missing runs come as a job."""
 
 import dataclasses
 import math
-import shlex
 from collections.abc import Sequence
 
 import pandas as pd
@@ -14,12 +13,13 @@ from pages.frame import badges, core, exports, jobs, local, memory, plain, sessi
 from pages.frame.figures import FigureInfo, draw_figure, show_figure
 from pages.frame.settings import BUDGETS, PART, PUBLIC_TITLES, Settings
 from pillar_core import plots
+from pillar_core.arrays import Json
 from pillar_core.data import embedded, uploads, visitors
 from pillar_core.data.cards import number_of
 from pillar_core.fingerprint import fingerprint
 from pillar_core.numerics import opened, round_up
 from pillar_core.plots.theme import Figure
-from pillar_core.runs import starter, sweep
+from pillar_core.runs import repeated, starter, sweep
 from pillar_core.studies import papers
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.free import advise_as_it_is
@@ -69,19 +69,13 @@ def choose(settings: Settings) -> list[str]:
         ),
         are_many=True,
     )
-    unable: dict[str, list[str]] = {}
-    for name, reason in reasons.items():
-        if reason:
-            unable.setdefault(reason, []).append(pc.METHODS[name].title)
+    unable = [
+        f"**{', '.join(pc.METHODS[name].title for name in reasons if reasons[name] == reason)}**:"
+        f" {plain.text(reason)}"
+        for reason in dict.fromkeys(filter(None, reasons.values()))
+    ]
     if unable:
-        st.caption(
-            "Left out here: "
-            + "; ".join(
-                f"**{', '.join(titles)}**: {plain.text(reason)}"
-                for reason, titles in unable.items()
-            )
-            + "."
-        )
+        st.caption(f"Left out here: {'; '.join(unable)}.")
     return chosen
 
 
@@ -93,22 +87,17 @@ def read(settings: Settings, learners: list[str]) -> tuple[Form, pd.DataFrame, p
         core.axes(settings), methods=learners, epsilons=budgets, seeds=core.seeds(settings)
     )
     runs = core.find_runs([grid])
-    if core.ships(settings) and sum(record is not None for _, record in runs.values()) < len(
-        learners
-    ):
-        jobs.train_first(
-            sweep.group_specs(grid | {"epsilon": [settings.epsilon], "seed": [settings.seed]})
-        )
+    n_trained = sum(record is not None for _, record in runs.values())
+    if core.ships(settings) and n_trained < len(learners):
+        first = grid | {"epsilon": [settings.epsilon], "seed": [settings.seed]}
+        jobs.train_first(sweep.group_specs(first))
         runs = core.find_runs([grid])
-    forms = [record for _, record in runs.values()]
-    jobs.sweeps(
-        grid, forms=forms, title=f"Train {len(learners)} learners at {len(grid['epsilon'])} budgets"
-    )
+    jobs.sweeps(grid, title=f"Train {len(learners)} learners at {len(grid['epsilon'])} budgets")
     key = fingerprint(*(f"{key}{record is None}" for key, (_, record) in runs.items()))
-    return grid, *_comparison(key, [form for form in forms if form is not None]), key
+    return grid, *_comparison(key, [form for _, form in runs.values() if form is not None]), key
 
 
-@memory.cache(max_entries=16, is_free=True)
+@memory.cache(is_free=True)
 def _comparison(key: str, _records: list[Form]) -> tuple[pd.DataFrame, pd.DataFrame]:
     runs = (
         sweep.table(_records)
@@ -123,39 +112,24 @@ def draw(settings: Settings) -> None:
     ε, and the table of both."""
     place = st.container()
     grid, runs, lines, key = read(settings, choose(settings))
-    runs = runs.dropna(subset=["accuracy"])
-    runs = runs[
-        (runs["epsilon"] == settings.epsilon)
-        | ~runs["method"].map(lambda name: pc.METHODS[name].is_private).astype(bool)
-    ]
+    runs = at_budget(runs.dropna(subset=["accuracy"]), settings)
     with place:
         _show_advice(settings, runs)
     if lines.empty:
         return
-    at_budget = lines[lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
-    titles = {name: method.title for name, method in pc.METHODS.items()}
-    again = command(
-        settings, core.public_axis(settings), grid["epsilon"], "--methods", ",".join(grid["method"])
-    )
-    if not at_budget.empty:
+    here = lines[lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
+    methods = ",".join(grid["method"])
+    again = command(settings, core.public_axis(settings), grid["epsilon"], methods=methods)
+    if not here.empty:
         if sentence := compare.verdict(runs):
             st.markdown(f"**{sentence}**")
         majority = core.majority(settings)
         levels = {} if majority is None else {"largest class alone": majority}
-        if compare.FLOOR in set(at_budget["method"]):
-            levels["public rows alone"] = float(
-                at_budget.loc[at_budget["method"] == compare.FLOOR, "mean"].iloc[0]
-            )
+        for level in here.loc[here["method"] == compare.FLOOR, "mean"]:
+            levels["public rows alone"] = float(level)
         runs = _with_published(runs[runs["method"] != compare.FLOOR], settings)
-        title = f"Learners at {plots.epsilon_label(settings.epsilon)}"
-        draw_figure(
-            plots.comparison,
-            runs,
-            FigureInfo("compare_bars", settings, seeds=seeds_of(at_budget), command=again),
-            levels=levels,
-            titles=titles,
-            title=title,
-        )
+        info = FigureInfo("compare_bars", settings, seeds=seeds_of(here), command=again)
+        draw_bars(runs, info, levels=levels)
     figure = _against_epsilon(key, theme.mode(), lines)
     pins = exports.pins(settings)
     figure = plots.mark_pins(figure, pins[pins["data"] == settings.data])
@@ -168,7 +142,20 @@ def draw(settings: Settings) -> None:
     _table(lines)
 
 
-@memory.cache(max_entries=32, is_free=True)
+def at_budget(runs: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """The runs at the sidebar's ε, and those of learners that spend none."""
+    is_private = runs["method"].map(lambda name: pc.METHODS[name].is_private).astype(bool)
+    return runs[(runs["epsilon"] == settings.epsilon) | ~is_private]
+
+
+def draw_bars(runs: pd.DataFrame, info: FigureInfo, **more: Json) -> None:
+    """The figure of learners at one budget."""
+    titles = {name: method.title for name, method in pc.METHODS.items()}
+    title = f"Learners at {plots.epsilon_label(info.settings.epsilon)}"
+    draw_figure(plots.comparison, runs, info, titles=titles, title=title, **more)
+
+
+@memory.cache(is_free=True)
 def _against_epsilon(key: str, mode: plots.Mode, _lines: pd.DataFrame) -> Figure:
     return plots.error_against_epsilon(_lines)
 
@@ -199,32 +186,25 @@ def _show_advice(settings: Settings, runs: pd.DataFrame) -> None:
         st.caption(source)
 
 
-@memory.cache(max_entries=16, show_spinner="Weighing learners on public rows …")
+@memory.cache(show_spinner="Weighing learners on public rows …")
 def _advice(fingerprint_: str, _settings: Settings) -> Advice:
     relation = NeighboringRelation.of(_settings.relation)
     budget = PrivacyBudget(_settings.epsilon, _settings.delta, relation)
     return advise_as_it_is(core.split(_settings), budget, seed=_settings.seed)
 
 
-def command(settings: Settings, public: Values, epsilons: Sequence[float], *more: str) -> str:
-    """The shell command that repeats a comparison at these budgets; `more`: its own words."""
-    arguments = [
-        "python",
-        "-m",
-        "pillar_core",
+def command(settings: Settings, public: Values, epsilons: Sequence[float], **more: Json) -> str:
+    """The shell command that repeats a comparison at these budgets; `more`: its own options."""
+    return repeated.command(
         "compare",
-        *more,
-        *exports.data_words(settings, public),
-    ]
-    arguments += [
-        "--epsilon",
-        ",".join(f"{epsilon:g}" for epsilon in epsilons),
-        "--delta",
-        f"{settings.delta:g}",
-    ]
-    arguments += ["--relation", settings.relation, "--accountant", settings.accountant]
-    return shlex.join(
-        [*arguments, "--seeds", str(settings.seeds), "--first-seed", str(settings.seed)]
+        **more,
+        **exports.data_options(settings, public),
+        epsilon=",".join(f"{epsilon:g}" for epsilon in epsilons),
+        delta=settings.delta,
+        relation=settings.relation,
+        accountant=settings.accountant,
+        seeds=settings.seeds,
+        first_seed=settings.seed,
     )
 
 
@@ -247,13 +227,10 @@ def _with_published(runs: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 def _table(lines: pd.DataFrame) -> None:
     st.header("Every learner, every budget", anchor=False)
-    percent = lines.assign(
-        accuracy=100 * lines["mean"], low=100 * lines["low"], high=100 * lines["high"]
-    )
-    percent["epsilon_upper"] = (
-        percent["epsilon_upper"].map(round_up).replace({"nan": "", "inf": "∞"})
-    )  # what never ran spent none
-
+    shares = lines.rename(columns={"mean": "accuracy"})[["accuracy", "low", "high"]]
+    spent = lines["epsilon_upper"].map(round_up)
+    spent = spent.replace({"nan": "", "inf": "∞"})  # what never ran spent none
+    percent = lines.assign(**100 * shares, epsilon_upper=spent)
     filled = percent[list(_COLUMNS)].dropna(axis=1, how="all")
     st.dataframe(
         filled, hide_index=True, key="compare-table", column_config=_COLUMNS, placeholder=""
@@ -349,20 +326,17 @@ def _other_set(settings: Settings) -> str | None:
             name in pc.DATASETS and not pc.DATASETS[name].is_here(),
         )
     )
-    return (
-        str(
-            local.select(
-                "compare-other",
-                names,
-                names[0],
-                title=uploads.title_of,
-                label="Public rows from",
-                help="Their train rows become public.",
-            )
-        )
-        if names
-        else None
+    if not names:
+        return None
+    other = local.select(
+        "compare-other",
+        names,
+        names[0],
+        title=uploads.title_of,
+        label="Public rows from",
+        help="Their train rows become public.",
     )
+    return str(other)
 
 
 def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Setup) -> None:
@@ -370,10 +344,8 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
     refused = sorted(set(lines["error_message"]) - {""})
     if known.empty:
         if refused:
-            st.warning(
-                "None of these runs could be trained: " + plain.text("; ".join(refused)),
-                icon=":material/block:",
-            )
+            words = f"None of these runs could be trained: {plain.text('; '.join(refused))}"
+            st.warning(words, icon=":material/block:")
         return
     shared: Values = {
         "x_title": view.x_title,
@@ -383,8 +355,8 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
     figure = plots.effect(
         known, title=view.title, y_title=view.y_title, percent=view.is_share, **shared
     )
-    more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
-    again = command(settings, setup.public, setup.epsilons, *more)
+    more = {"view": view.name, "other": setup.other}
+    again = command(settings, setup.public, setup.epsilons, **more)
     sets = [setup.other or ""]
     info = FigureInfo(
         f"compare_{view.name}", settings, seeds=seeds_of(known), command=again, sets=sets

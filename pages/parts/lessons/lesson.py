@@ -17,8 +17,6 @@ from pages.frame.settings import Settings
 from pages.parts.curves import panels
 from pages.parts.lessons import classroom
 from pages.parts.lessons.steps import LESSONS, Lesson, Step, of_number, step_of
-from pillar_core import plots
-from pillar_core.plots.theme import Figure
 from pillar_core.types import Form
 
 _NONE = -1
@@ -167,20 +165,20 @@ def step(settings: Settings) -> None:
             navigation.link("curves", "Open the explorer", changes={"lesson": 0})
 
 
-def banner(settings: Settings) -> None:
+def banner(page: str, settings: Settings) -> None:
     """On the page that a step sends to: the task of the step that the link carries, a way back and
     a way out."""
     lesson, current = of_number(settings.lesson)
-    if settings.lesson != current or settings.data != step_of(current).explore.get(
-        "data", settings.data
-    ):
+    this = step_of(current)
+    is_shown = (this.page, this.explore["data"]) == (page, settings.data)
+    if settings.lesson != current or not is_shown:
         return
     with st.container(border=True, key="lesson"):
         st.markdown(
             f":material/school: {lesson.name} · **Step {lesson.numbers.index(current) + 1}.**"
-            f" {step_of(current).task}"
+            f" {this.task}"
         )
-        with st.container(horizontal=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
             navigation.link("lessons", "Back to the lesson", icon=":material/arrow_back:")
             _button("End the lesson", 0, key="lesson-end")
 
@@ -297,7 +295,7 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     info = FigureInfo(
         f"lesson_{place}", shown, provenance, seeds, is_synthetic=False, command=this.command
     )
-    show_figure(_figure(place, position, theme.mode()), table, info)
+    show_figure(this.draw(table, position), table, info)
     st.markdown(f":material/key: {this.moral}")
     if this.is_watched and local.toggle(
         "lesson-watch",
@@ -314,12 +312,7 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     )
 
 
-@memory.cache(max_entries=64, is_free=True)
-def _figure(place: int, position: str | float, mode: plots.Mode) -> Figure:
-    return step_of(place).draw(_table(place), position)
-
-
-@memory.cache(max_entries=sum(len(lesson.steps) for lesson in LESSONS))
+@memory.cache()
 def _table(place: int) -> pd.DataFrame:
     return step_of(place).table()
 

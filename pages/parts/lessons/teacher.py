@@ -32,15 +32,9 @@ _SHEET = Template(Path(__file__).with_name("sheet.html").read_text(encoding="utf
 def panel(settings: Settings) -> None:
     """The link, its QR code, a sheet to print and what the class learnt."""
     of, current = of_number(settings.lesson)
-    opened = st.expander(
-        "For teachers: a link for your class",
-        icon=":material/co_present:",
-        key="teachers",
-        on_change="rerun",
-    )
-    if not opened.open:
-        return
-    with opened:
+    with local.box("For teachers: a link for your class", "co_present", "teachers") as is_open:
+        if not is_open:
+            return
         left, right = st.columns(2)
         with left:
             page = local.choice(

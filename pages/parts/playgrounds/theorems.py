@@ -22,10 +22,8 @@ from pillar_core.types import Values
 _N = (30, 100, 300, 1000, 3000, 10_000)
 _SEEDS = 3
 _SIMULATED, _COMPUTED = (badges.NON_PRIVATE, badges.SYNTHETIC), (badges.THEORY, badges.SYNTHETIC)
-_mixture = memory.cache(max_entries=32, show_spinner="Training a few dozen models …")(
-    playgrounds.mixture
-)
-_choices = memory.cache(max_entries=32, show_spinner="Weighing every union of components …")(
+_mixture = memory.cache(show_spinner="Training a few dozen models …")(playgrounds.mixture)
+_choices = memory.cache(show_spinner="Weighing every union of components …")(
     playgrounds.disjunctions
 )
 
@@ -226,7 +224,7 @@ def _predict(d: int, theta: float, sigma: float, epsilon: float, share: float) -
     return pd.DataFrame(lines, columns=["projection", "n_private", "predicted"])
 
 
-@memory.cache(max_entries=32)
+@memory.cache()
 def _graph(d: int, k: int, p: float, n: int, seed: int) -> ComponentGraph:
     return theory.component_graph(
         theory.random_graph_rows(n, d=d, k=k, p=p, seed=seed, part="unlabelled")[0]

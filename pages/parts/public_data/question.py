@@ -3,7 +3,6 @@ questions, kept on disk."""
 
 import dataclasses
 import itertools
-import shlex
 from typing import Any
 
 import pandas as pd
@@ -19,6 +18,7 @@ from pillar_core.backbones.names import address
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.numerics import opened
+from pillar_core.runs.repeated import command
 from pillar_core.runs.splitting import BACKBONE
 from pillar_core.screening import MODELS, SCORES
 from pillar_core.screening.models import model_of
@@ -76,29 +76,16 @@ class Choice:
     @property
     def command(self) -> str:
         """The shell command that prints this ranking."""
-        arguments = [
-            "python",
-            "-m",
-            "pillar_core",
+        is_of_features = SCORES[self.score].is_of_features
+        gradients = {"model": self.model, "k": self.k, "examples": self.n_examples}
+        return command(
             "screen",
-            "--private",
-            self.private,
-            "--public",
-            *self.public,
-        ]
-        arguments += ["--score", self.score]
-        if not SCORES[self.score].is_of_features:
-            arguments += [
-                "--model",
-                self.model,
-                "--k",
-                str(self.k),
-                "--examples",
-                str(self.n_examples),
-            ]
-        arguments += [] if self.epsilon is None else ["--epsilon", f"{self.epsilon:g}"]
-        return shlex.join(
-            [*arguments, *(["--release"] if self.is_paid else ["--seed", str(self.seed)])]
+            private=self.private,
+            public=list(self.public),
+            score=self.score,
+            **({} if is_of_features else gradients),
+            epsilon=self.epsilon,
+            **({"release": True} if self.is_paid else {"seed": self.seed}),
         )
 
 

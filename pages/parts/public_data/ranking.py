@@ -236,15 +236,11 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
             "A linear head's directions hardly move while it learns: take the small CNN to see an"
             " order change."
         )
-    absent = (
-        [
-            screening_sets.title(name)
-            for name in choice.public
-            if name not in set(answered["public"])
-        ]
-        if view == "energy"
-        else []
-    )
+    absent = [
+        screening_sets.title(name)
+        for name in choice.public
+        if view == "energy" and name not in set(answered["public"])
+    ]
     if absent:
         st.caption(f"Without labels, so left out: {plain.text(', '.join(absent))}.")
 
@@ -301,6 +297,7 @@ def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     if accuracy is None:
         return
     agreement = benefit.agreement(table, accuracy).iloc[0]
+    Account(choice.private).look()
     figure = plots.score_against_accuracy(
         table,
         accuracy,
@@ -310,17 +307,15 @@ def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         baseline=accuracy.attrs.get("baseline"),
         learner=pc.METHODS[method].title,
     )
-    Account(choice.private).look()
-    show_figure(
-        figure, accuracy, _info("screening_accuracy", choice, settings, badges.DIAGNOSTIC, seeds=3)
-    )
+    info = _info("screening_accuracy", choice, settings, badges.DIAGNOSTIC, seeds=3)
+    show_figure(figure, accuracy, info)
 
 
 def _nulls(choice: Choice, table: pd.DataFrame) -> None:
     """What a value must be compared with before it means anything."""
     lines = []
-    values = table.set_index("public")["value"]
-    if screening_sets.NOISE in values and not pc.SCORES[choice.score].is_of_features:
+    values, attrs, score = table.set_index("public")["value"], table.attrs, pc.SCORES[choice.score]
+    if screening_sets.NOISE in values and not score.is_of_features:
         noise = float(values[screening_sets.NOISE])
         lines.append(
             f"**Noise images** lie at {noise:.2f}: this much any set shares with the private one"
@@ -332,32 +327,27 @@ def _nulls(choice: Choice, table: pd.DataFrame) -> None:
             if value >= noise and name != screening_sets.NOISE
         ]
         lines += [f"No nearer than noise: {plain.text(', '.join(beyond))}."] if beyond else []
-    if pc.SCORES[choice.score].is_subspace_distance and table.attrs.get("random_subspaces"):
-        lines.append(
-            f"**Random directions** would lie at {table.attrs['random_subspaces']:.3f} (dotted"
-            " line)."
-        )
-    if "self_distance" in table.attrs:
-        lines.append(f"Check: the private set and itself lie at {table.attrs['self_distance']:g}.")
+    if score.is_subspace_distance and attrs.get("random_subspaces"):
+        random = attrs["random_subspaces"]
+        lines.append(f"**Random directions** would lie at {random:.3f} (dotted line).")
+    if "self_distance" in attrs:
+        lines.append(f"Check: the private set and itself lie at {attrs['self_distance']:g}.")
     if OWN_HALF in values:
-        is_kept = choice.score == screening.SCORE
         half = values[OWN_HALF]
         place = (
             f"keeps {100 * (1 - half):.0f} % of the class signal: more"
-            if is_kept
+            if choice.score == screening.SCORE
             else f"lies at {half:.2f}: nearer"
         )
         lines.append(f"**Its own other half** {place} than that can be expected of no public set.")
-    if "noise_floor" in table.attrs:
-        floor = 100 * (1 - table.attrs["noise_floor"])
+    if "noise_floor" in attrs:
+        floor = 100 * (1 - attrs["noise_floor"])
         lines.append(
             f"**Noise** alone seems to keep {floor:.0f} % of the class signal at this ε: sets that"
             " keep less are not told apart."
         )
-    if "rows_per_noise" in table.attrs:
-        lines.append(
-            yardstick_sentence(table.attrs["rows_per_noise"], float(choice.epsilon or 1.0))
-        )
+    if "rows_per_noise" in attrs:
+        lines.append(yardstick_sentence(attrs["rows_per_noise"], float(choice.epsilon or 1.0)))
     if lines:
         st.markdown(" ".join(lines))
 
@@ -374,18 +364,13 @@ def _info(
     provenance: Sequence[str],
     seeds: int | None = None,
 ) -> FigureInfo:
-    is_synthetic = core.is_synthetic(choice.private.partition("~")[0])
-    sets = (
-        choice.private,
-        *choice.public,
-    )
     return FigureInfo(
         name,
         settings,
         provenance,
         seeds,
-        is_synthetic=is_synthetic,
-        sets=sets,
+        is_synthetic=core.is_synthetic(choice.private.partition("~")[0]),
+        sets=(choice.private, *choice.public),
         command=choice.command,
     )
 
@@ -401,16 +386,10 @@ def trim(choice: Choice, settings: Settings) -> None:
         or not SCORES[choice.score].is_of_features
     ):
         return
-    below = st.expander(
-        "Trim: keep the rows that help",
-        icon=":material/content_cut:",
-        key="screen-trim",
-        on_change="rerun",
-    )
-    if not below.open:
-        return
-    Account(choice.private).look(is_ranking=True)
-    with below:
+    with local.box("Trim: keep the rows that help", "content_cut", "screen-trim") as is_open:
+        if not is_open:
+            return
+        Account(choice.private).look(is_ranking=True)
         st.markdown(
             "All candidates but the private set's own parts go into one pool, and every private row"
             " votes for the cluster of public rows nearest to it. The tenth of images with the most"

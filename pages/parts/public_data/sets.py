@@ -74,17 +74,13 @@ def candidates(private: str, *, with_own_half: bool) -> list[str]:
 
 def why_not(name: str) -> str:
     """Why a data set cannot be screened, as the end of a sentence; nothing where it can."""
-    brought = uploads.card(name)
-    is_images = (
-        name in FAMILIES or (brought.kind if brought else pc.DATASETS[name].kind) == uploads.IMAGES
-    )
+    is_images = name in FAMILIES or core.kind_of(name) == uploads.IMAGES
     if not (is_images or is_text(name) or is_table(name)):
         return "hold numbers, of which screening compares those that you bring"
-    return (
-        ""
-        if brought or (visitors.is_offered("data", name) and pc.DATASETS[name].is_here())
-        else "are not on this machine"
+    is_here = uploads.card(name) or (
+        visitors.is_offered("data", name) and pc.DATASETS[name].is_here()
     )
+    return "" if is_here else "are not on this machine"
 
 
 def is_text(name: str) -> bool:
@@ -115,11 +111,7 @@ def samples(name: str, count: int) -> list[Array]:
     """The first images of a candidate, of each of its parts where it is a mixture; of the own half
     none, which is private."""
     parts = name.split("+")
-    if (
-        OWN_HALF in parts
-        or OWN_PART in parts
-        or any(is_text(part) or is_table(part) for part in parts)
-    ):
+    if any(part in OWN or is_text(part) or is_table(part) for part in parts):
         return []
     return [
         image
@@ -133,7 +125,7 @@ def samples(name: str, count: int) -> list[Array]:
 def facts(name: str, private: str, *, is_private: bool) -> str:
     """How many images a candidate has, of what size, under which licence; and without ε whether
     private rows are among them."""
-    if name in (OWN_PART, OWN_HALF):
+    if name in OWN:
         return OWN[name][1]
     lines = []
     for part in name.split("+"):
@@ -181,17 +173,10 @@ def _form(name: str) -> tuple[Any, ...]:
     """What sets that can be compared have in common: texts, images, or numbers in the same
     columns."""
     card = uploads.card(name)
-    if card is not None and not card.is_text:
-        return (
-            (card.kind, *card.shape, *sorted(card.names))
-            if card.kind == uploads.FEATURES
-            else ("images",)
-        )
-    return (
-        ("texts",)
-        if card is not None or (name in pc.DATASETS and pc.DATASETS[name].kind == "texts")
-        else ("images",)
-    )
+    if card is not None and card.kind == uploads.FEATURES and not card.is_text:
+        return (card.kind, *card.shape, *sorted(card.names))
+    is_text = card.is_text if card else core.kind_of(name) == "texts"
+    return ("texts",) if is_text else ("images",)
 
 
 def _title(name: str) -> str:

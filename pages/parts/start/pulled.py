@@ -11,7 +11,7 @@ from pages.frame.figures import FigureInfo, show_pulled
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.numerics import number_words
-from pillar_core.plots import k_curves
+from pillar_core.plots import intervals
 from pillar_core.plots.odds import COLUMNS, ROWS
 from pillar_core.plots.theme import current_ink, epsilon_colour, fade
 from pillar_core.runs import starter
@@ -57,10 +57,10 @@ def show(table: pd.DataFrame, tests: Form, settings: Settings) -> float:
 def _drawn(table: pd.DataFrame, epsilon: float, k: int) -> dict[str, object]:
     """What the browser draws, in percent and in the colours of its mode."""
     delta = float(table["delta"].iloc[0])
-    curves = k_curves.by_budget(table, starter.START_METHOD)
+    curves = intervals.by_budget(table, starter.START_METHOD)
     means = 100 * table.groupby(["method", "epsilon"])["accuracy"].mean()
-    floor = [means[k_curves.FLOOR, budget] for budget in curves]
-    ceiling = [means[k_curves.CEILING].iloc[0]] * len(curves)
+    floor = [means[intervals.FLOOR, budget] for budget in curves]
+    ceiling = [means[intervals.CEILING].iloc[0]] * len(curves)
     return {
         "place": {"epsilon": epsilon, "k": k},
         "steps": list(starter.HERO_K),

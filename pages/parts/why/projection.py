@@ -17,7 +17,7 @@ from pillar_core import geometry as geo
 from pillar_core import plots
 from pillar_core.fingerprint import fingerprint
 from pillar_core.numerics import number_words
-from pillar_core.plots import k_curves
+from pillar_core.plots import intervals
 from pillar_core.splits import Transform, has_units
 from pillar_core.studies import geometry
 from pillar_core.types import Form
@@ -124,22 +124,8 @@ def basis(separation: Separation, kind: str, n_public: int | None = None) -> geo
 def separators(separation: Separation) -> tuple[geo.Separators, bool]:
     """(separators, whether they are all): those that a job made, else a preview of a few, trained
     on few rows."""
-    try:
-        return _complete(separation), True
-    except _MissingError:
-        return _preview(separation), False
-
-
-class _MissingError(Exception):
-    """Separators are not in the store; the pages' cache does not keep that."""
-
-
-@memory.cache(max_entries=8, by=lambda separation: separation.key, is_free=True)
-def _complete(separation: Separation) -> geo.Separators:
-    hyperplanes = geometry.cached_separators(separation.payload, rows(separation.settings))
-    if hyperplanes is None:
-        raise _MissingError
-    return hyperplanes
+    complete = geometry.cached_separators(separation.payload, rows(separation.settings))
+    return (_preview(separation), False) if complete is None else (complete, True)
 
 
 @memory.cache(
@@ -155,7 +141,6 @@ def _preview(separation: Separation) -> geo.Separators:
 
 
 @memory.cache(
-    max_entries=32,
     show_spinner="Separating two classes …",
     by=lambda separation, pair: (separation.key, pair),
 )
@@ -164,7 +149,6 @@ def _separator(separation: Separation, pair: geo.Pair) -> geo.Separators:
 
 
 @memory.cache(
-    max_entries=32,
     show_spinner="Predicting …",
     by=lambda settings, epsilons: (core.split_key(settings), epsilons, settings.delta),
 )
@@ -413,10 +397,10 @@ def _best(settings: Settings) -> None:
         runs[runs["epsilon"] == settings.epsilon],
         k=settings.k or None,
     )
-    measured = k_curves.by_budget(runs, method).get(settings.epsilon, pd.DataFrame())
+    measured = intervals.by_budget(runs, method).get(settings.epsilon, pd.DataFrame())
     model = geo.best_k(at_budget)
     st.caption(
-        k_curves.compare_best_k(
+        intervals.compare_best_k(
             measured,
             ruled=core.rule_k(settings),
             predicted=int(model["k"].iloc[0]) if len(model) else None,

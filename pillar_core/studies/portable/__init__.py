@@ -21,7 +21,7 @@ from pillar_core.data import DATASETS
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words, signed
-from pillar_core.plots import k_curves
+from pillar_core.plots import intervals
 from pillar_core.plots.odds import promise, turned
 from pillar_core.plots.picture import PICTURE
 from pillar_core.plots.theme import INK, epsilon_colour, in_mode, method_style
@@ -184,8 +184,8 @@ def _content(runs: pd.DataFrame) -> Form:
                     for point in _points(rows, measure)
                 ],
                 "best": [
-                    [epsilon, k_curves.compare_best_k(curve)]
-                    for epsilon, curve in k_curves.by_budget(
+                    [epsilon, intervals.compare_best_k(curve)]
+                    for epsilon, curve in intervals.by_budget(
                         rows[rows["wanted_k"].notna()], name
                     ).items()
                     if math.isfinite(epsilon)

@@ -13,8 +13,7 @@ from scipy import stats
 from pillar_core import geometry, plots, rng, theory
 from pillar_core.accounting import TradeOff
 from pillar_core.auditing.membership import FEWEST_ALARMS
-from pillar_core.plots import accuracy, k_curves, marks, theme
-from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots import accuracy, intervals, marks, theme
 from pillar_core.plots.steps import training_in_steps
 from pillar_core.studies import geometry as studies
 from pillar_core.studies import lessons, privacy_tables
@@ -183,7 +182,7 @@ def test_the_heatmap_frames_the_ridge():
     table = table[~((table["k"] == 2) & (table["epsilon"] == 1.0))]
     figure = plots.accuracy_heatmap(table, present=(8, 1.0))
     heat = figure.data[0]
-    assert heat.z[1][0] is None
+    assert math.isnan(heat.z[1][0])
     assert heat.z[0][1] == pytest.approx(70.0, rel=1e-9)
     frames = {
         (shape.x0 + shape.x1) / 2: (shape.y0 + shape.y1) / 2
@@ -281,15 +280,16 @@ def test_a_map_of_many_classes_greys_the_rest_and_a_sentence_says_which_k_are_al
             "seeds": 5,
         }
     )
-    words = k_curves.compare_best_k(curve, ruled=19, predicted=13)
+    words = intervals.compare_best_k(curve, ruled=19, predicted=13)
     assert words.startswith("Best measured k: 40; the rule chooses 19 and the model predicts 13. ")
     assert words.endswith(
         "The seeds do not tell k from 10 to 40 apart: their means differ by 1.0 points."
     )
     assert (
-        k_curves.compare_best_k(curve.iloc[[0, 2]]) == "Best measured k: 40. No other k reaches it."
+        intervals.compare_best_k(curve.iloc[[0, 2]])
+        == "Best measured k: 40. No other k reaches it."
     )
-    assert k_curves.compare_best_k(curve.assign(high=math.nan)) == ""
+    assert intervals.compare_best_k(curve.assign(high=math.nan)) == ""
 
 
 def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed():
@@ -314,7 +314,7 @@ def test_bars_are_sorted_and_levels_are_lines_and_the_shown_table_is_not_changed
     assert figure.layout.annotations[1].yshift - figure.layout.annotations[0].yshift >= 16
     shares = pd.DataFrame({"method": "dp_sgd", "accuracy": [0.826, 0.826, 0.8275, 0.8305, 0.8225]})
     assert {
-        over_seeds(rows, by=["method"], value="accuracy")["mean"].item()
+        intervals.over_seeds(rows, by=["method"], value="accuracy")["mean"].item()
         for rows in (shares, shares[::-1])
     } == {0.8265}
 
@@ -407,6 +407,14 @@ def test_accountants_agree_on_full_batches_below_the_ceiling_that_lies_above_the
     assert table.loc["pillar", "epsilon"] <= table["epsilon"].min() * (1 + 1e-9)
     assert table.loc["rdp", "epsilon"] > table.loc["pillar", "epsilon"]
     assert not table.loc["gdp", "is_bound"]
+
+
+def test_the_stated_delta_is_named_beside_its_line_on_the_logarithmic_axis():
+    """Its name stood at δ = 1: plotly takes the place of words on such an axis as an exponent."""
+    profile = privacy_tables.profile(SETTING)
+    figure = plots.epsilon_against_delta(profile, delta=1e-5)
+    (line,), (note,) = figure.layout.shapes, figure.layout.annotations
+    assert (line.y0, note.y) == (1e-5, -5)
 
 
 def test_choices_cost_and_what_has_no_bound_says_so():

@@ -112,11 +112,11 @@ def test_a_narrow_figure_keeps_its_marks_and_lines_names_apart():
     assert narrow.layout.meta == figure.layout.meta
     assert figure.layout.title.text == title, "the wide figure stays as it was"
     figure = Drawing(go.Scatter(x=[1, 100], y=[70, 70]))
-    ends = [
+    figure.ends = [
         (100.0, 70.0, "ε = 0.3", "#000000"),
         (100.0, 70.0, "without projection 69 %", "#000000"),
     ]
-    theme.end_labels(figure, ends, low=50, high=80)
+    figure.name_ends(low=50, high=80)
     narrow = theme.narrow_copy(figure.finish(title="a", caption="b", alt="c"))
     named = [note for note in narrow.layout.annotations if note.text]
     leads = [note for note in narrow.layout.annotations if not note.text]
