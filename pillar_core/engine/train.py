@@ -21,7 +21,6 @@ from pillar_core.engine import exact
 from pillar_core.engine.classifier import noise_left
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import (
-    SUM_FLOATS,
     SUM_ROWS_DEVICE,
     WideRows,
     clipped_sum,
@@ -38,8 +37,8 @@ CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27
 """Logits of one chunk of rows stay within a core's second-level cache; on a GPU within half a
 gigabyte."""
 
-MOST_WIDE = 5 << 19
-"""Numbers of rows that are widened at a time for many heads, 20 MB of them."""
+LEAST_WIDE, MOST_WIDE = 1 << 20, 5 << 19
+"""Numbers of rows that are widened at a time for both products, 8 to 20 MB of them."""
 SMALLEST_CLIP = 1e-6
 """A step's clip norms are taken for at least this when noise is scaled."""
 
@@ -244,11 +243,13 @@ def trained_state(
     mechanisms = _mechanisms(heads, noise, [plan.l2_clip_norm for plan in plans])
 
     state = _initial(heads, z.shape[1], n_classes, first.bias).to(z.device)
-    most = rows_at_once(state)
 
     @functools.cache
-    def wide_rows() -> WideRows:
-        return WideRows(z, bias=first.bias, most=most)
+    def rows() -> tuple[torch.Tensor | WideRows, int]:  # and how many at a time
+        if first.sampling_probability == 1 and not first.bias:
+            return z, rows_at_once(state)  # its parts stay in a core's cache
+        most = wide_rows_at_once(state)
+        return WideRows(z, bias=first.bias, most=most), most
 
     @functools.cache
     def squared_rows() -> torch.Tensor:  # whole numbers need none
@@ -287,9 +288,10 @@ def trained_state(
                     ]
                 ).float()
             total = torch.zeros_like(state, dtype=torch.float64)
+            source, most = rows()
             for part in slices(len(indices), most):
                 places = part if picked is None else picked[part]
-                batch = wide_rows()[places], squared_rows()[places], labels[places]
+                batch = source[places], squared_rows()[places], labels[places]
                 _add_clipped(total, *batch, state, norms, clipping)
             noisy = torch.empty_like(state)
             for head, (mechanism, part) in enumerate(zip(used, total, strict=True)):
@@ -321,14 +323,17 @@ def _mechanisms(
 
 
 def rows_at_once(state: torch.Tensor) -> int:
-    """How many rows are widened, and have their logits, at a time for heads `state` (H, C, k): as
-    many as a core's second-level cache holds, more where the heads, which each part reads and adds
-    to, are not small beside them."""
-    heads, k = state.shape[0] * state.shape[1], max(state.shape[2], 1)
-    if state.device.type != "cpu":
-        return min(SUM_ROWS_DEVICE, max(256, CHUNK_FLOATS_DEVICE // heads))
-    rows = min(MOST_WIDE // k, max(2 * SUM_FLOATS // k, 12 * heads))
-    return min(max(256, CHUNK_FLOATS // heads), max(32, rows))
+    """How many rows have their logits at a time for heads `state` (H, C, k)."""
+    floats = CHUNK_FLOATS if state.device.type == "cpu" else CHUNK_FLOATS_DEVICE
+    return max(256, floats // (state.shape[0] * state.shape[1]))
+
+
+def wide_rows_at_once(state: torch.Tensor) -> int:
+    """How many rows are widened at a time for both products with heads `state` (H, C, k): more for
+    many heads, which each part reads and adds to."""
+    wide = max(LEAST_WIDE, min(MOST_WIDE, 12 * state.numel())) // max(state.shape[2], 1)
+    most = max(32, wide) if state.device.type == "cpu" else SUM_ROWS_DEVICE
+    return min(rows_at_once(state), most)
 
 
 def _add_clipped(
