@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from pillar_core import rng
-from pillar_core.engine import Head, HeadPlan, clipped_sum, gradient, train_heads
-from pillar_core.engine.train import SUM_FLOATS
+from pillar_core.engine import Head, HeadPlan, clipped_sum, gradient, train, train_heads
 from pillar_core.ledger import Ledger, event_counts
 from pillar_core.rng import Streams
 
@@ -81,7 +80,7 @@ def test_a_long_pass_over_rows_sums_the_same(monkeypatch):
 
 def test_wide_batches_may_grow_from_step_to_step():
     """A place that numpy looks at takes no larger batch."""
-    rows = SUM_FLOATS // 512
+    rows = gradient.SUM_FLOATS // 512
     z, y = np.full((4 * rows, 512), 0.01, np.float32), np.arange(4 * rows) % 2
     sizes = iter([rows + 1, 3 * rows, 2 * rows, 4 * rows])
 
@@ -102,3 +101,21 @@ def test_wide_batches_may_grow_from_step_to_step():
     )
     train_heads(z, y, [Head(plan, Streams(0), Ledger(Growing()))], n_classes=2)
     assert next(sizes, None) is None
+
+
+@pytest.mark.parametrize(("batch_size", "bias"), [(None, True), (None, False), (300, True)])
+def test_a_batch_is_the_same_in_parts_and_whole(batch_size, bias, monkeypatch):
+    generator = rng.stream(0, "rows in parts")
+    z, y = generator.standard_normal((500, 300), dtype=np.float32), generator.integers(0, 5, 500)
+    plan = HeadPlan(3, 0.1, 0.0, 1.0, 500, batch_size=batch_size, bias=bias)
+
+    def weights():
+        return train_heads(z, y, [Head(plan, Streams(0), Ledger())], n_classes=5)[0]
+
+    whole = weights()
+    monkeypatch.setattr(train, "CHUNK_FLOATS", 0)
+    monkeypatch.setattr(train, "MOST_WIDE", 0)
+    monkeypatch.setattr(train, "LEAST_WIDE", 0)
+    assert train.wide_rows_at_once(torch.zeros((1, 5, 300))) == 32
+    for parts, at_once in zip(weights(), whole, strict=True):
+        np.testing.assert_allclose(parts, at_once, rtol=0, atol=1e-6)
