@@ -118,9 +118,7 @@ def by_width(data: FeatureSet, widths: list[int], seeds: int) -> None:
 
 def float_sum(z: torch.Tensor, y: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """(1, C, k) clipped gradients of rows z (n, k) in float64."""
-    return gradient.clipped_sum(
-        z, gradient.squared_lengths(z), y, weights, None, torch.tensor([CLIP])
-    )[0]
+    return gradient.clipped_sum(z, gradient.squared_lengths(z), y, weights, torch.tensor([CLIP]))
 
 
 def whole_sum(rows: exact.IntegerRows, y: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:

@@ -201,25 +201,24 @@ def agreement(d: int) -> None:
     z, y = (torch.from_numpy(array).to(DEVICE) for array in features(d))
     layer = torch.nn.Linear(d, CLASSES).to(DEVICE)
     weights, bias = layer.weight.detach().clone(), layer.bias.detach().clone()
-    rows, labels, squares = z[:BATCH], y[:BATCH], z[:BATCH].square().sum(1)
+    rows = torch.nn.functional.pad(z[:BATCH], (0, 1), value=1.0)
+    arguments = rows, rows.square().sum(1), y[:BATCH], torch.cat((weights, bias[:, None]), 1)[None]
     clip = torch.tensor([CLIP], device=DEVICE)
-    ours, ours_bias = clipped_sum(rows, squares, labels, weights[None], bias[None], clip)
+    ours = clipped_sum(*arguments, clip)[0]
     module = GradSampleModule(layer, loss_reduction="sum")
-    torch.nn.functional.cross_entropy(module(rows), labels, reduction="sum").backward()
+    torch.nn.functional.cross_entropy(module(z[:BATCH]), y[:BATCH], reduction="sum").backward()
     per_row = [layer.weight.grad_sample, layer.bias.grad_sample]
     norms = torch.sqrt(sum(part.flatten(1).square().sum(1) for part in per_row))
     factors = (CLIP / norms).clamp(max=1.0)
     theirs = [torch.einsum("n,n...->...", factors.double(), part.double()) for part in per_row]
     worst = max(
         float((one - other).abs().max() / other.abs().max())
-        for one, other in ((ours[0], theirs[0]), (ours_bias[0], theirs[1]))
+        for one, other in ((ours[:, :-1], theirs[0]), (ours[:, -1], theirs[1]))
     )
     report(f"agreement d={d}", "largest relative difference of clipped sums", worst)
     if not worst < 1e-4:
         raise ValueError(f"the clipped sums differ by {worst:g}")
-    kernel = median_seconds(
-        lambda: clipped_sum(rows, squares, labels, weights[None], bias[None], clip), times=50
-    )
+    kernel = median_seconds(lambda: clipped_sum(*arguments, clip), times=50)
     report(f"agreement d={d}", "ours: clipped sum alone, ready batch", 1e3 * kernel, "ms")
     optimiser = DPOptimizer(
         torch.optim.SGD(layer.parameters(), lr=RATE),

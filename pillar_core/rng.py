@@ -76,6 +76,20 @@ def words_of(stream: Stream) -> Callable[[int], Array]:
     return exact_words(stream) or words
 
 
+class PolarStream:
+    """Seeded uniforms and normals: numpy's generator, and Box and Muller's way, which takes half of
+    the time of its own; other numbers for one seed."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self.random = generator.random
+
+    def standard_normal(self, size: int | tuple[int, ...]) -> Array:
+        """Standard normals of uniforms of 53 bits each, those of the radius above 0."""
+        uniforms = self.random((2, (int(np.prod(size)) + 1) // 2))
+        uniforms[0] += 2.0**-54
+        return polar_normals(uniforms, size)
+
+
 class DeviceStream:
     """Seeded uniforms and normals drawn where a tensor lives, as float64 tensors; other numbers
     than the CPU's for one seed."""
@@ -125,6 +139,11 @@ class Streams:
             return SystemStream()
         name = f"{purpose}/{self.ask}" if self.ask else purpose
         return stream(self.seed, name) if device == "cpu" else DeviceStream(self.seed, name, device)
+
+    def normals(self, purpose: str, *, device: str = "cpu") -> Stream:
+        """As `secret`, for many normals: an experiment draws them faster, and others."""
+        secret = self.secret(purpose, device=device)
+        return PolarStream(secret) if isinstance(secret, np.random.Generator) else secret
 
     def sampling(self, purpose: str = "sampling") -> Stream:
         """As secret as `secret`, for Poisson samples and labels that runs of one seed share."""

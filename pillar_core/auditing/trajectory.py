@@ -158,13 +158,9 @@ def clipped_gradient(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> tor
 
     The precision is the engine's: what a real step would release.
     """
-    k = rows.z.shape[1]
-    bias = state[..., k] if plan.bias else None
     clip = torch.full((state.shape[0],), plan.l2_clip_norm)
-    weight_sum, bias_sum = clipped_sum(
-        rows.z, squared_lengths(rows.z), rows.y, state[..., :k], bias, clip
-    )
-    return torch.cat([weight_sum, bias_sum[..., None]], dim=-1) if plan.bias else weight_sum
+    squares = squared_lengths(rows.z) + plan.bias
+    return clipped_sum(with_bias(rows.z, bias=plan.bias), squares, rows.y, state, clip)
 
 
 def clipped_rows(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:

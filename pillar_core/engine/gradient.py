@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.deferred import torch
+from pillar_core.grouping import slices
 
 UNIT = 2.0**-24
 """Largest relative rounding error of one float32 operation."""
@@ -33,6 +34,9 @@ section 4.2), its root 1 − m·UNIT/2."""
 SMALLEST_NORMAL = 2.0**-126
 """Added to each square, so that squares that underflow count for more than they are, never for
 less."""
+WIDE = 256
+"""Numbers of a row from which on the next one begins an odd number of a cache's lines later: rows a
+power of two apart would evict each other."""
 LONGEST_ROW = 1e4
 """Longer rows have the logits that they would have at this norm: rounding, which hangs on how many
 rows there are, would decide them."""
@@ -60,39 +64,57 @@ def exact_products(heads: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     """
     exact = heads.double()
     if z.shape[0] <= part_rows(z, len(heads)):
-        return torch.as_tensor(_product(_in_numpy(exact), _in_numpy(z.double().T)))
+        return torch.as_tensor(_product(in_numpy(exact), in_numpy(z.double().T)))
     products = torch.empty((len(heads), len(z)), dtype=torch.float64, device=z.device)
-    left, made = _in_numpy(exact), _in_numpy(products)
+    left, made = in_numpy(exact), in_numpy(products)
     for part, rows in wide_parts(z, len(heads)):
         made[:, part] = _product(left, rows.T)
     return products
 
 
 def part_rows(z: torch.Tensor, heads: int) -> int:
-    """How many rows are widened at a time for products with so many heads."""
+    """How many rows are taken at a time for products with so many heads."""
     if z.device.type != "cpu":
         return SUM_ROWS_DEVICE
     k = max(z.shape[1], 1)
     small = SMALL_PRODUCT // (heads * k)
+    most = small if small >= 32 else SUM_ROWS
+    if z.dtype == torch.float64:
+        return most
     is_free = z.numel() > LONG_PASS or not z.is_floating_point()
     if 32 <= small < SUM_FLOATS // k and is_free:
         return max(32, SUM_FLOATS // 2 // k)
-    return min(SUM_ROWS, max(32, SUM_FLOATS // k), small if small >= 32 else SUM_ROWS)
+    return min(SUM_ROWS, max(32, SUM_FLOATS // k), most)
 
 
 def wide_parts(z: torch.Tensor, heads: int) -> Iterator[tuple[slice, Any]]:
     """The rows in float64, a part at a time, with its place: numpy's on a CPU, where torch's calls
-    would take a fifth of a step. All parts lie in one buffer: a new one each would be new pages
-    each."""
-    size, rows, n = part_rows(z, heads), _in_numpy(z), len(z)
-    buffer = _in_numpy(z.new_empty((min(size, n), z.shape[1]), dtype=torch.float64))
-    for start in range(0, n, size):
-        wide = buffer[: n - start]
-        wide[:] = rows[start : start + size]
-        yield slice(start, start + size), wide
+    would take a fifth of a step."""
+    size = part_rows(z, heads)
+    rows = z if z.dtype == torch.float64 else WideRows(z, most=size)
+    return ((part, in_numpy(rows[part])) for part in slices(len(z), size))
 
 
-def _in_numpy(values: torch.Tensor) -> Any:
+class WideRows:
+    """Rows z (n, k) in float64, up to `most` of them at a time, always at one place: new pages each
+    time would take as long as the sum. bias: with one more number, a 1."""
+
+    def __init__(self, z: torch.Tensor, *, most: int, bias: bool = False) -> None:
+        self._z, width = z, z.shape[1] + bias
+        stride = width if width < WIDE else (width + 7) // 16 * 16 + 8
+        self._place = z.new_ones((min(len(z), most), stride), dtype=torch.float64)[:, :width]
+
+    def __getitem__(self, places: Any) -> torch.Tensor:
+        rows, place, end = in_numpy(self._z), in_numpy(self._place), 0
+        is_whole = isinstance(places, slice) or isinstance(rows, torch.Tensor)
+        for part in [places] if is_whole else places.split(part_rows(self._z, 1)):
+            taken = rows[part] if is_whole else rows.take(part.numpy(), 0, mode="clip")
+            start, end = end, end + len(taken)
+            place[start:end, : rows.shape[1]] = taken
+        return self._place[:end]
+
+
+def in_numpy(values: torch.Tensor) -> Any:
     """The same numbers as numpy's, where they lie on a CPU."""
     return values.numpy() if values.device.type == "cpu" else values
 
@@ -113,29 +135,23 @@ def cross_entropy_residuals(logits: torch.Tensor, labels: torch.Tensor) -> torch
 
 
 def bounded_logits(
-    z: torch.Tensor,
-    squared_rows: torch.Tensor,
-    weights: torch.Tensor,
-    bias: torch.Tensor | None = None,
+    z: torch.Tensor, squared_rows: torch.Tensor, weights: torch.Tensor
 ) -> torch.Tensor:
     """Logits (H, C, n) less the largest of each row, as if no row were longer than LONGEST_ROW and
     no head than LONGEST_HEAD.
 
-    z: (n, k) float32 rows with squared norms squared_rows (n,); weights: (H, C, k); bias: (H, C).
-    Rounded to float32 when the largest is taken away, they move no share of a class by more than a
-    few UNITs.
+    z: (n, k) rows with squared norms squared_rows (n,); weights: (H, C, k). Rounded to float32 when
+    the largest is taken away, they move no share of a class by more than a few UNITs.
     """
     heads, classes, k = weights.shape
     flat = weights.reshape(heads * classes, k).double()
-    if z.device.type != "cpu" or not float(weights.abs().max()) * math.sqrt(k) <= LONGEST_HEAD:
+    if z.device.type != "cpu" or not float(flat.norm()) <= LONGEST_HEAD:
         flat = flat.renorm(2, 0, LONGEST_HEAD)
     logits = exact_products(flat, z).view(heads, classes, -1)
     if z.device.type != "cpu" or (
         z.shape[0] and not float(squared_rows.max()) <= LONGEST_ROW**2
     ):  # a GPU would wait for the answer
         logits *= (LONGEST_ROW * torch.rsqrt(squared_rows.double())).clamp_(max=1.0)
-    if bias is not None:
-        logits += bias.double()[..., None]
     return logits.sub_(logits.amax(1, keepdim=True)).float()
 
 
@@ -192,17 +208,18 @@ def clipped_residuals(
         float(squared_norms.sum())
     ):  # a GPU would wait for the answer
         residuals = torch.where((factors > 0)[:, None], residuals, 0.0)
-    return residuals * factors[:, None], factors
+    return residuals.mul_(factors[:, None]), factors
 
 
 @np.errstate(all="ignore")
-def row_sum(residuals: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+def row_sum(
+    residuals: torch.Tensor, z: torch.Tensor, total: torch.Tensor | None = None
+) -> torch.Tensor:
     """Σ_i residual_i ⊗ z_i, (R, k) float64: products of float32 numbers are exact there. residuals:
-    (R, n); z: (n, k)."""
-    if z.shape[0] <= part_rows(z, residuals.shape[0]):
-        return torch.as_tensor(_product(_in_numpy(residuals.double()), _in_numpy(z.double())))
-    total = torch.zeros((residuals.shape[0], z.shape[1]), dtype=torch.float64, device=z.device)
-    left, sums = _in_numpy(residuals), _in_numpy(total)
+    (R, n); z: (n, k). total: what they are added to, in place."""
+    if total is None:
+        total = torch.zeros((residuals.shape[0], z.shape[1]), dtype=torch.float64, device=z.device)
+    left, sums = in_numpy(residuals), in_numpy(total)
     for part, rows in wide_parts(z, len(residuals)):
         if isinstance(rows, np.ndarray) and len(left) * rows.size <= SMALL_PRODUCT:
             sums += left[:, part].astype(np.float64, copy=False) @ rows
@@ -216,21 +233,20 @@ def clipped_sum(
     squared_rows: torch.Tensor,
     labels: torch.Tensor,
     weights: torch.Tensor,
-    bias: torch.Tensor | None,
     clip: torch.Tensor,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Σ_i clip(g_i) for every head: weights part (H, C, k) and bias part (H, C), float64.
+    total: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Σ_i clip(g_i) for every head, (H, C, k) float64. total: what it is added to, in place.
 
-    z: (n, k) float32 rows with squared norms squared_rows (n,); labels: (n,) int64; weights: (H, C,
-    k); bias: (H, C) or None (then no bias gradient is taken or clipped); clip: (H,) float32,
-    bounding each row's joint norm. A row whose residual is not finite contributes 0.
+    z: (n, k) float32 rows, wide or not, with squared norms squared_rows (n,); a bias is the weight
+    of a last number, 1. labels: (n,) int64; weights: (H, C, k); clip: (H,) float32. A row whose
+    residual is not finite contributes 0.
     """
     heads, classes, k = weights.shape
     if z.shape[0] <= part_rows(z, heads * classes):
         z = z.double()  # once for both products
-    residuals = cross_entropy_residuals(bounded_logits(z, squared_rows, weights, bias), labels)
-    lengths = squared_rows + 1.0 if bias is not None else squared_rows
-    squared_norms = squared_residuals(residuals, 1) * lengths
+    residuals = cross_entropy_residuals(bounded_logits(z, squared_rows, weights), labels)
+    squared_norms = squared_residuals(residuals, 1) * squared_rows
     residuals, _ = clipped_residuals(residuals, squared_norms, clip)
-    total = row_sum(residuals.view(heads * classes, -1), z).view(heads, classes, k)
-    return total, residuals.sum(-1, dtype=torch.float64)
+    flat = None if total is None else total.view(heads * classes, k)
+    return row_sum(residuals.view(heads * classes, -1), z, flat).view(heads, classes, k)

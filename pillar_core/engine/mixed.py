@@ -89,7 +89,7 @@ def preconditioned_sum(
     squares = root.square()
     clip = torch.tensor([l2_clip_norm], dtype=torch.float32, device=z.device)
     for place in slices(len(z), CHUNK_ROWS):
-        part = z[place]
+        part = z[place].float()
         residuals = head_residuals(part, labels[place], weights)
         norms = preconditioned_norms(part, residuals, squares)
         clipped, _ = clipped_residuals(residuals[None], norms[None], clip, more_terms=z.shape[1])

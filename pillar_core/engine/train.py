@@ -20,7 +20,12 @@ from pillar_core.deferred import torch
 from pillar_core.engine import exact
 from pillar_core.engine.classifier import noise_left
 from pillar_core.engine.device import training_device
-from pillar_core.engine.gradient import SUM_FLOATS, clipped_sum, squared_lengths
+from pillar_core.engine.gradient import (
+    SUM_ROWS_DEVICE,
+    WideRows,
+    clipped_sum,
+    squared_lengths,
+)
 from pillar_core.engine.mixed import clipped_difference_sum, preconditioned_sum
 from pillar_core.grouping import grouped, slices
 from pillar_core.ledger import Ledger
@@ -32,6 +37,8 @@ CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27
 """Logits of one chunk of rows stay within a core's second-level cache; on a GPU within half a
 gigabyte."""
 
+LEAST_WIDE, MOST_WIDE = 1 << 20, 5 << 19
+"""Numbers of rows that are widened at a time for both products, 8 to 20 MB of them."""
 SMALLEST_CLIP = 1e-6
 """A step's clip norms are taken for at least this when noise is scaled."""
 
@@ -153,7 +160,7 @@ def heavy_ball(
         velocity = velocity.mul_(momenta).add_(mean) if has_momentum else mean
         if has_decay:
             velocity += decays * state
-        return state - rates * velocity
+        return state - torch.mul(rates, velocity, out=mean)
 
     return descend
 
@@ -228,34 +235,25 @@ def trained_state(
     plans = [head.plan for head in heads]
     first, ledgers = plans[0], [head.ledger for head in heads]
     sampling = heads[0].streams.sampling()
-    noise = [head.streams.secret("noise", device=str(z.device)) for head in heads]
+    noise = [head.streams.normals("noise", device=str(z.device)) for head in heads]
     fixed = torch.tensor(
         [plan.l2_clip_norm for plan in plans], dtype=torch.float32, device=z.device
     )
     batches = Batches(first.sampling_probability, first.steps_of_pass, len(z), sampling, ledgers)
     mechanisms = _mechanisms(heads, noise, [plan.l2_clip_norm for plan in plans])
 
-    gathered = z.new_empty(0)
-    # a batch a step at the same place: new pages would take as long as the sum
+    state = _initial(heads, z.shape[1], n_classes, first.bias).to(z.device)
 
-    def gather(
-        indices: Array, picked: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        if z.device.type == "cpu" and len(indices) * z.shape[1] <= SUM_FLOATS:
-            rows = torch.from_numpy(
-                z.numpy().take(indices, 0, mode="clip")
-            )  # in half of torch's time
-        else:
-            nonlocal gathered
-            if len(gathered) < (size := len(indices) * z.shape[1]):
-                gathered = z.new_empty(5 * size // 4)
-            place = gathered[:size].view(-1, z.shape[1])
-            rows = torch.index_select(z, 0, picked, out=place)
-        return rows, squared_rows().index_select(0, picked), labels.index_select(0, picked)
+    @functools.cache
+    def rows() -> tuple[torch.Tensor | WideRows, int]:  # and how many at a time
+        if first.sampling_probability == 1 and not first.bias:
+            return z, rows_at_once(state)  # its parts stay in a core's cache
+        most = wide_rows_at_once(state)
+        return WideRows(z, bias=first.bias, most=most), most
 
     @functools.cache
     def squared_rows() -> torch.Tensor:  # whole numbers need none
-        return squared_lengths(z)
+        return squared_lengths(z) + first.bias
 
     @functools.cache
     def integers() -> exact.IntegerRows:
@@ -289,14 +287,17 @@ def trained_state(
                         for mechanism, part in zip(used, sums, strict=True)
                     ]
                 ).float()
-            batch = (z, squared_rows(), labels) if picked is None else gather(indices, picked)
-            total = _batch_sum(*batch, state, norms, clipping)
+            total = torch.zeros_like(state, dtype=torch.float64)
+            source, most = rows()
+            for part in slices(len(indices), most):
+                places = part if picked is None else picked[part]
+                batch = source[places], squared_rows()[places], labels[places]
+                _add_clipped(total, *batch, state, norms, clipping)
             noisy = torch.empty_like(state)
             for head, (mechanism, part) in enumerate(zip(used, total, strict=True)):
                 noisy[head] = mechanism.release(part)
             return noisy
 
-    state = _initial(heads, z.shape[1], n_classes, first.bias).to(z.device)
     descend = heavy_ball(plans, state)
     step: Step = (
         (lambda number, state, noisy_sum: descend(state, noisy_sum(state)))
@@ -327,36 +328,32 @@ def rows_at_once(state: torch.Tensor) -> int:
     return max(256, floats // (state.shape[0] * state.shape[1]))
 
 
-def _batch_sum(
+def wide_rows_at_once(state: torch.Tensor) -> int:
+    """How many rows are widened at a time for both products with heads `state` (H, C, k): more for
+    many heads, which each part reads and adds to."""
+    wide = max(LEAST_WIDE, min(MOST_WIDE, 12 * state.numel())) // max(state.shape[2], 1)
+    most = max(32, wide) if state.device.type == "cpu" else SUM_ROWS_DEVICE
+    return min(rows_at_once(state), most)
+
+
+def _add_clipped(
+    total: torch.Tensor,
     z: torch.Tensor,
     squared_rows: torch.Tensor,
     labels: torch.Tensor,
     state: torch.Tensor,
     norms: torch.Tensor,
     clipping: Clipping,
-) -> torch.Tensor:
-    """Σ clip(g_i) over the batch, in the shape of `state`: (H, C, k) weights, then the bias column
-    where there is one."""
-    k = z.shape[1]
-    weights, bias = state[..., :k], state[..., k] if state.shape[2] > k else None
-    chunk = rows_at_once(state)
+) -> None:
+    """Adds Σ clip(g_i) over wide rows z to `total` (H, C, k)."""
     if clipping.scaling is not None:
-        by_head = zip(weights, clipping.scaling, norms.tolist(), strict=True)
-        return torch.stack(
-            [
-                preconditioned_sum(z, labels, head_weights, root, l2_clip_norm=norm)
-                for head_weights, root, norm in by_head
-            ]
-        )
-    sums = []
-    for part in slices(max(len(z), 1), chunk):
-        rows = z[part], squared_rows[part], labels[part]
-        if clipping.reference is not None:
-            sums.append(clipped_difference_sum(*rows, weights, norms, clipping.reference))
-            continue
-        weight_sum, bias_sum = clipped_sum(*rows, weights, bias, norms)
-        sums.append(weight_sum if bias is None else torch.cat((weight_sum, bias_sum[..., None]), 2))
-    return functools.reduce(torch.add, sums)
+        by_head = zip(total, state, clipping.scaling, norms.tolist(), strict=True)
+        for sums, weights, root, norm in by_head:
+            sums += preconditioned_sum(z, labels, weights, root, l2_clip_norm=norm)
+    elif clipping.reference is not None:
+        total += clipped_difference_sum(z, squared_rows, labels, state, norms, clipping.reference)
+    else:
+        clipped_sum(z, squared_rows, labels, state, norms, total)
 
 
 def _initial(heads: Sequence[Head], k: int, n_classes: int, bias: bool) -> torch.Tensor:

@@ -116,7 +116,8 @@ class GaussianMechanism:
     def _noise(self, like: torch.Tensor, std: float) -> torch.Tensor:
         if std == 0:
             return torch.zeros_like(like)
-        return (std * torch.as_tensor(self.stream.standard_normal(tuple(like.shape)))).to(like)
+        normals = torch.as_tensor(self.stream.standard_normal(tuple(like.shape)))
+        return normals.mul_(std).to(like)
 
 
 def release_joint(

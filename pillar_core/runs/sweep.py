@@ -181,7 +181,8 @@ def run_key(spec: RunSpec, *, rows: Mapping[str, str] | None = None) -> str:
     dataset = DATASETS.find(spec.data["dataset"])
     public = DATASETS.find(spec.split.get("public") or "")
     versions = {
-        "engine": ENGINE_VERSION,
+        "engine": ENGINE_VERSION
+        + (spec.method in METHODS.packages),  # whose heads drew other noise
         "method": METHODS[spec.method].version,
         "dataset": 0 if dataset is None else dataset.version,
         "backbone": revision(spec.data["backbone"]),

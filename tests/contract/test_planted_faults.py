@@ -65,8 +65,8 @@ def faulty_fit(pieces):
 
 def one_sum(rows, labels, weights, clip):
     return clipped_sum(
-        rows, rows.square().sum(1), labels, weights, None, torch.tensor([clip], dtype=torch.float32)
-    )[0]
+        rows, rows.square().sum(1), labels, weights, torch.tensor([clip], dtype=torch.float32)
+    )
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from pages.frame import core, jobs
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.parts.learners import comparison
+from pages.parts.runs import jobs as runs_jobs
 from pages.parts.runs import results as runs_exports
 from pillar_core.data import uploads
 from pillar_core.jobs.sweep import sweep as sweep_grid
@@ -62,6 +63,14 @@ def test_a_plan_has_the_sidebars_public_set_and_number(start, handed):
     shares = start("runs", runs="view:plan", data="digits")
     assert "local-widget.plan-share" in [slider.key for slider in shares.select_slider]
     assert yaml.safe_load(handed["plan-yaml"])["public_fraction"] == 0.1
+
+
+def test_a_job_on_a_grid_counts_its_runs_and_no_tasks(start, monkeypatch):
+    monkeypatch.setattr("pillar_core.jobs.api._start", lambda *_: None)
+    job = pc.jobs.submit({"kind": "sweep", "grid": GRID | {"seed": list(range(10))}})
+    half = dataclasses.replace(pc.jobs.status(job), done=1, total=2, fraction=0.5)
+    assert runs_jobs._done(half) == "20 of 40 runs"
+    assert runs_jobs._done(dataclasses.replace(half, job_id="0" * 32)) == "1 of 2 parts"
 
 
 def test_seeds_are_no_rows_own_rows_bear_their_name_and_the_estimate_knows_the_cache(runs):

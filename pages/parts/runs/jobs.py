@@ -16,7 +16,7 @@ from pillar_core.data import uploads
 from pillar_core.engine import device
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED, JobStatus
-from pillar_core.runs import records
+from pillar_core.runs import records, sweep
 from pillar_core.types import Form
 
 _SEEDS = [1, 2, 3, 5, 10, 20]
@@ -213,15 +213,25 @@ def _state(status: JobStatus) -> None:
         waiting = f" · {plain.text(status.message)}" if status.message else ""
         st.progress(
             jobs.share_of(status),
-            text=(
-                f"{jobs.share_of(status):.0%} · {status.done} of {status.total}"
-                f" parts{left}{waiting}"
-            ),
+            text=f"{jobs.share_of(status):.0%} · {_done(status)}{left}{waiting}",
         )
     elif status.state != "done" and status.total:
-        st.caption(f"{status.done} of {status.total} parts are done and kept.")
+        st.caption(f"{_done(status)} are done and kept.")
     if status.cause:
         st.error(plain.text(f"{status.cause}\n{status.advice}"), icon=":material/error:")
+
+
+def _done(status: JobStatus) -> str:
+    """How much of a job is done: of a grid its runs, of which a task holds several."""
+    with contextlib.suppress(PillarError):
+        total = _runs(status.job_id)
+        return f"{round(jobs.share_of(status) * total):,} of {total:,} runs"
+    return f"{status.done} of {status.total} parts"
+
+
+@memory.cache(max_entries=500, is_free=True)
+def _runs(job_id: str) -> int:
+    return len(sweep.specs_of(_spec(job_id).get("grid", {})))
 
 
 def _title(status: JobStatus) -> str:

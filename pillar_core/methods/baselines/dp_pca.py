@@ -188,7 +188,7 @@ METHODS.register(
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
         is_exact=True,
-        version=4,
+        version=5,
         presets={
             "paper": {
                 **descent.PAPER,

@@ -76,7 +76,7 @@ _RAFT = Method(
     uses=uses,
     is_head_descent=True,
     is_exact=True,
-    version=2,
+    version=3,
     presets={
         "paper": {
             "steps": 50,

@@ -27,7 +27,7 @@ METHODS.register(
         resolve_hyperparameters=rules.resolve_hyperparameters,
         is_head_descent=True,
         is_exact=True,
-        version=2,
+        version=3,
         presets={
             "paper": {
                 **descent.PAPER,

@@ -44,7 +44,7 @@ METHODS.register(
         ),
         is_head_descent=True,
         is_exact=True,
-        version=2,
+        version=3,
         presets={
             "paper": {
                 **descent.PAPER,

@@ -54,6 +54,6 @@ METHODS.register(
         resolve_hyperparameters=rules.resolve_hyperparameters,
         is_head_descent=True,
         is_exact=True,
-        version=2,
+        version=3,
     )
 )

@@ -350,8 +350,8 @@ def residual_sum(
     total = torch.zeros((len(weights), features.k), dtype=torch.float64)
     for part in slices(len(rows), rows_at_once(len(weights))):
         total -= clipped_sum(
-            rows[part], lengths[part], labels[part], weights[None], None, torch.tensor([clip])
-        )[0][0]
+            rows[part], lengths[part], labels[part], weights[None], torch.tensor([clip])
+        )[0]
     return total
 
 

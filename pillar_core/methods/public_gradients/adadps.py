@@ -120,7 +120,7 @@ METHODS.register(
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=rules.resolve_hyperparameters,
         is_exact=True,
-        version=2,
+        version=3,
         presets={
             "paper": {
                 **descent.PAPER,

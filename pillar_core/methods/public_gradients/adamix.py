@@ -224,7 +224,7 @@ METHODS.register(
         uses=uses,
         is_exact=True,
         is_mixed_descent=True,
-        version=4,
+        version=5,
         preset_budget_settings={"paper": "steps", "fixed_noise": "steps"},
         presets={
             "ngd": {"adaptive_clip": False, "projection": False},

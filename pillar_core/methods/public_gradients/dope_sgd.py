@@ -76,6 +76,6 @@ METHODS.register(
         ),
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,
-        version=3,
+        version=4,
     )
 )

@@ -78,7 +78,7 @@ METHODS.register(
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,
         is_exact=True,
-        version=3,
+        version=4,
         presets={
             "paper": {
                 "initialisation": "zero",

@@ -71,6 +71,6 @@ METHODS.register(
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,
         is_exact=True,
-        version=6,
+        version=7,
     )
 )

@@ -97,7 +97,7 @@ METHODS.register(
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
         is_exact=True,
-        version=2,
+        version=3,
         preset_budget_settings={"paper": "steps"},
         presets={"paper": {"noise_multiplier": 20.0, "standardise": False, "centre": False}},
     )

@@ -127,7 +127,7 @@ METHODS.register(
         settings=DpFcSettings,
         cost=cost,
         fit=fit,
-        version=3,
+        version=4,
         is_exact=True,
         presets={
             "paper": {

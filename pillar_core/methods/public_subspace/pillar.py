@@ -48,7 +48,7 @@ METHODS.register(
         public_statistics=rules.public_statistics,
         is_head_descent=True,
         is_exact=True,
-        version=2,
+        version=3,
         presets={
             "paper": {
                 **descent.PAPER,

@@ -23,15 +23,15 @@ few dimensions, and in these by 3,300 of 1e-9 and by 3.3 of 1e-6."""
 
 
 def plain(z, labels, weights, clip):
-    return clipped_sum(z, squared_lengths(z), labels, weights[None], None, torch.tensor([clip]))[0][
-        0
-    ]
+    return clipped_sum(z, squared_lengths(z), labels, weights[None], torch.tensor([clip]))[0]
 
 
 def with_bias(z, labels, weights, clip):
-    squares, clips = squared_lengths(z), torch.tensor([clip])
-    total, of_bias = clipped_sum(z, squares, labels, weights[None], torch.zeros((1, C)), clips)
-    return torch.cat([total, of_bias[..., None]], dim=2)[0]
+    squares, clips = squared_lengths(z) + 1, torch.tensor([clip])
+    wide = torch.nn.functional.pad(z, (0, 1), value=1.0)
+    return clipped_sum(
+        wide, squares, labels, torch.nn.functional.pad(weights, (0, 1))[None], clips
+    )[0]
 
 
 def reference_of(weights):
@@ -203,9 +203,7 @@ def test_the_departure_of_a_row_turns_no_others_by_rounding():
     )
     heads = torch.from_numpy(weights.astype(np.float32))[None]
     sums = [
-        clipped_sum(
-            rows[:n], squared_lengths(rows[:n]), labels[:n], heads, None, torch.tensor([1.0])
-        )[0]
+        clipped_sum(rows[:n], squared_lengths(rows[:n]), labels[:n], heads, torch.tensor([1.0]))
         for n in (12, 11)
     ]
     assert torch.linalg.vector_norm(sums[0] - sums[1]) <= 1
@@ -253,7 +251,7 @@ def test_a_row_that_leaves_moves_long_rows_sums_by_one_clip_norm(two_threads, k,
             return clipped_difference_sum(
                 rows, squared_lengths(rows), labels, weights, clip, torch.zeros_like(weights)
             )
-        return clipped_sum(rows, squared_lengths(rows), labels, weights, None, clip)[0]
+        return clipped_sum(rows, squared_lengths(rows), labels, weights, clip)
 
     every = total(z)
     # Logits of rows of norm 1e4 are off by about 1e-2 in float32, and few rows stand where another
@@ -301,7 +299,7 @@ def test_a_longer_row_turns_no_others(two_threads, reference):
     def total(part):
         labels = torch.ones(len(part), dtype=torch.int64)
         if reference is None:
-            return clipped_sum(part, squared_lengths(part), labels, weights, None, clip)[0]
+            return clipped_sum(part, squared_lengths(part), labels, weights, clip)
         return clipped_difference_sum(
             part, squared_lengths(part), labels, weights, clip, torch.full_like(weights, reference)
         )

@@ -101,19 +101,17 @@ def test_the_device_is_the_cpu_unless_asked(monkeypatch):
     raises(SettingError, "CUDA devices here", training_device)
 
 
-def test_noise_drawn_on_a_device_is_seeded_normal_and_never_a_releases():
-    first, again = (
-        torch.as_tensor(DeviceStream(3, "noise", "cpu").standard_normal((200, 500)))
-        for _ in range(2)
-    )
-    other = torch.as_tensor(DeviceStream(3, "other", "cpu").standard_normal((200, 500)))
+@pytest.mark.parametrize("stream", [lambda name: DeviceStream(3, name, "cpu"), Streams(3).normals])
+def test_noise_of_heads_is_seeded_normal_and_never_a_releases(stream):
+    first, again = (torch.as_tensor(stream("noise").standard_normal((200, 500))) for _ in range(2))
+    other = torch.as_tensor(stream("other").standard_normal((200, 500)))
     assert first.dtype is torch.float64
     assert torch.equal(first, again)
     # 100,000 normals: mean within 6/√N, variance within 6·√(2/N), correlation within 6/√N.
     assert abs(float(first.mean())) <= 6 / np.sqrt(1e5)
     assert abs(float(first.var()) - 1) <= 6 * np.sqrt(2 / 1e5)
     assert abs(float((first * other).mean())) <= 6 / np.sqrt(1e5)
-    assert isinstance(Streams(None).secret("noise", device="cuda"), rng.SystemStream)
+    assert isinstance(Streams(None).normals("noise", device="cuda"), rng.SystemStream)
     assert isinstance(Streams(0).secret("noise"), np.random.Generator)
 
 

@@ -7,6 +7,7 @@ import torch
 
 from contract import checks
 from contract.cases import IMAGES, case_for, small_split
+from pillar_core.auditing.trajectory import with_bias
 from pillar_core.engine import exact, gradient
 from pillar_core.engine.mixed import preconditioned_sum
 from pillar_core.errors import LedgerError, SettingError, UnsupportedError
@@ -75,13 +76,12 @@ def hostile_scaling(k):
 
 def in_floating_point(z, labels, heads, rows=slice(None)):
     """The fast path on a grid: what exact noise after rounded sums would release."""
-    part = torch.from_numpy(z[rows])
-    weights, bias = heads[..., :-1].contiguous(), heads[..., -1]
-    total, of_bias = gradient.clipped_sum(
-        part, gradient.squared_lengths(part), labels[rows], weights, bias, torch.tensor(CLIPS)
+    part = with_bias(torch.from_numpy(z[rows]), bias=True)
+    total = gradient.clipped_sum(
+        part, gradient.squared_lengths(part), labels[rows], heads, torch.tensor(CLIPS)
     )
     units = exact.ROW_UNITS * exact.RESIDUAL_UNITS / torch.tensor(CLIPS, dtype=torch.float64)
-    return (torch.cat([total, of_bias[..., None]], -1) * units[:, None, None]).round().long()
+    return (total * units[:, None, None]).round().long()
 
 
 def adds_up(sum_of):

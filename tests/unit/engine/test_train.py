@@ -6,8 +6,7 @@ import torch
 
 from contract.tapes import Recorder
 from pillar_core import rng
-from pillar_core.engine import Head, HeadPlan, clipped_sum, gradient, train_heads
-from pillar_core.engine.train import SUM_FLOATS
+from pillar_core.engine import Head, HeadPlan, clipped_sum, gradient, train, train_heads
 from pillar_core.ledger import Ledger, event_counts
 from pillar_core.rng import Streams
 
@@ -62,8 +61,8 @@ def test_one_ordinary_row_moves_a_long_sum_by_no_more_than_the_clip_norm(classes
     y = torch.zeros(len(z), dtype=torch.int64)
     weights = torch.zeros((1, classes, 2))
     clip = torch.tensor([1.0])
-    whole, _ = clipped_sum(z, z.square().sum(1), y, weights, None, clip)
-    without, _ = clipped_sum(z[1:], z[1:].square().sum(1), y[1:], weights, None, clip)
+    whole = clipped_sum(z, z.square().sum(1), y, weights, clip)
+    without = clipped_sum(z[1:], z[1:].square().sum(1), y[1:], weights, clip)
     assert float(torch.linalg.vector_norm(whole - without)) <= 1.0
 
 
@@ -73,17 +72,16 @@ def test_a_long_pass_over_rows_sums_the_same(monkeypatch):
     z = torch.sin(torch.arange(4096.0 * 64)).view(4096, 64)
     y = torch.arange(4096) % 10
     weights = torch.cos(torch.arange(640.0)).view(1, 10, 64)
-    arguments = (z, gradient.squared_lengths(z), y, weights, None, torch.tensor([0.5]))
+    arguments = (z, gradient.squared_lengths(z), y, weights, torch.tensor([0.5]))
     rows, short = gradient.part_rows(z, 10), clipped_sum(*arguments)
     monkeypatch.setattr(gradient, "LONG_PASS", 0)
     assert gradient.part_rows(z, 10) < rows
-    for long, part in zip(clipped_sum(*arguments), short, strict=True):
-        torch.testing.assert_close(long, part, rtol=0, atol=4096 * 2.0**-24)
+    torch.testing.assert_close(clipped_sum(*arguments), short, rtol=0, atol=4096 * 2.0**-24)
 
 
 def test_wide_batches_may_grow_from_step_to_step():
     """A place that numpy looks at takes no larger batch."""
-    rows = SUM_FLOATS // 512
+    rows = gradient.SUM_FLOATS // 512
     z, y = np.full((4 * rows, 512), 0.01, np.float32), np.arange(4 * rows) % 2
     sizes = iter([rows + 1, 3 * rows, 2 * rows, 4 * rows])
 
@@ -101,3 +99,21 @@ def test_wide_batches_may_grow_from_step_to_step():
     )
     train_heads(z, y, [Head(plan, Streams(0), Ledger(Growing()))], n_classes=2)
     assert next(sizes, None) is None
+
+
+@pytest.mark.parametrize(("batch_size", "bias"), [(None, True), (None, False), (300, True)])
+def test_a_batch_is_the_same_in_parts_and_whole(batch_size, bias, monkeypatch):
+    generator = rng.stream(0, "rows in parts")
+    z, y = generator.standard_normal((500, 300), dtype=np.float32), generator.integers(0, 5, 500)
+    plan = HeadPlan(3, 0.1, 0.0, 1.0, 500, batch_size=batch_size, bias=bias)
+
+    def weights():
+        return train_heads(z, y, [Head(plan, Streams(0), Ledger())], n_classes=5)[0]
+
+    whole = weights()
+    monkeypatch.setattr(train, "CHUNK_FLOATS", 0)
+    monkeypatch.setattr(train, "MOST_WIDE", 0)
+    monkeypatch.setattr(train, "LEAST_WIDE", 0)
+    assert train.wide_rows_at_once(torch.zeros((1, 5, 300))) == 32
+    for parts, at_once in zip(weights(), whole, strict=True):
+        np.testing.assert_allclose(parts, at_once, rtol=0, atol=1e-6)

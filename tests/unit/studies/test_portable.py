@@ -22,7 +22,7 @@ ALL = ("dp_sgd", 0.3, 0), ("dp_sgd", 1.0, 0)
 CLAIMS = {
     "few-directions": [(("pillar", 0.1, 10), ("pillar", 0.1, k)) for k in (3, 5, 20, 40, 80, 160)],
     "best-k-moves": [(("pillar", 0.1, 10), ("pillar", 0.1, 160))],
-    "many-rows": [(ALL[0], ("pillar", 0.3, k)) for k in (10, 40, 160)],
+    "many-rows": [(ALL[0], ("pillar", 0.3, k)) for k in (3, 10, 20, 40)],
     "digits": [(ALL[1], ("pillar", 1.0, 10))],
     "handwriting": [(ALL[1], ("pillar", 1.0, 20))],
 }
