@@ -398,10 +398,8 @@ def _chosen(kind, predicted, run):
         return ("pillar" if run["m"] < prediction.FEW_PUBLIC else "pillar_kalman",)
     if kind != "labelled":
         return LEARNERS[kind][:1]
-    firsts = prediction.OF_TABLES if run["is_table"] else ("adamix",)
-    best, first = (max(names, key=predicted.get) for names in (predicted, firsts))
-    is_clear = predicted[best] > predicted[first] + prediction.MARGIN and run["part"] != "few"
-    return (best if is_clear else first,)
+    is_table = bool(run["is_table"])
+    return (prediction.preferred(predicted, run["m"], run["C"], is_table=is_table),)
 
 
 def _report(errors):

@@ -27,6 +27,7 @@ from pillar_core.studies.advice.prediction import (
     IN_WORDS,
     MARGIN,
     NONE,
+    OF_TABLES,
     OWN,
     UNUSED,
     Predicted,
@@ -36,6 +37,7 @@ from pillar_core.studies.advice.prediction import (
     in_order,
     kind_of,
     levelled,
+    luck,
     predict,
 )
 from pillar_core.types import (
@@ -223,7 +225,8 @@ def _advise(
     if can_tell_unused(best, sides[best.public]):
         rows = sides[best.public]
         unused = predict(NONE, "dp_raft", rows, budget, seed, metric, UNUSED, wanted=wanted)
-        if unused.middle > best.middle + CLEARLY:
+        lucky = luck(best.middle, rows.facts.n_public, rows.facts.n_classes)
+        if unused.middle > best.middle + CLEARLY + lucky:
             ranked[NONE] = [unused, *ranked[NONE][1:]]
             best = alone = unused
     is_unknown = best.public == NONE and not of_public and len(sides) > 1
@@ -297,7 +300,11 @@ def _why(advice: Advice) -> str:
     if advice.expected.source == "made_up":
         return "such rows put it ahead of learners without public rows on other tables"
     if advice.expected.source == "labelled, table":
-        return "rehearsals put it first of the learners for tables that spend ε"
+        return (
+            "it did best on other tables, and in rehearsals no other that spends ε is clearly ahead"
+            if advice.method == OF_TABLES[0]
+            else "rehearsals put it first of the learners for tables that spend ε"
+        )
     if advice.method != "adamix" and level(advice) is not None:
         return f"rehearsals put it more than {points} of AdaMix"
     return "it did best on other data sets" + (

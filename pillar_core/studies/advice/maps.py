@@ -12,7 +12,7 @@ from pillar_core.backbones.cards import BACKBONES, Layout
 from pillar_core.errors import DataError
 from pillar_core.methods.parts import rules
 from pillar_core.runs.splitting import layout_of, mapped
-from pillar_core.studies.advice.prediction import IN_WORDS, MARGIN, OWN
+from pillar_core.studies.advice.prediction import IN_WORDS, MARGIN, OWN, luck
 from pillar_core.studies.advice.simulation import MOST_PLAYS, can_play, metric_of, plays
 from pillar_core.types import FeatureSet, PrivacyBudget, SemiPrivateSplit
 
@@ -22,7 +22,8 @@ LEARNER = "pillar_kalman"
 AGAIN = 3
 """How often plays are repeated on other draws."""
 CLEAR = 0.5
-"""Standard errors of the plays by which another map must be ahead (research/tables.md)."""
+"""Standard errors of the plays by which another map must be ahead, at least (research/tables.md).
+Below 100 rows of two classes it is `luck`."""
 UNFIT = "columns stay as given there: without public rows or declared ranges no map can be fitted"
 SIGNAL, WORDS = 40.0, 0.5
 """Without labels: a class's signal over the noise from which bins pay, and the share of columns of
@@ -79,7 +80,10 @@ def choose_map(
         }
         n_rows = sum(len(given[side].public_x) for side in played)
         first = next(iter(means))  # as given, where that is weighed
-        error = CLEAR * math.sqrt(means[first] * (1 - means[first]) / n_rows)
+        error = max(
+            CLEAR * math.sqrt(means[first] * (1 - means[first]) / n_rows),
+            luck(means[first], n_rows, given[played[0]].facts.n_classes),
+        )
         error = error if played == [OWN] else max(error, MARGIN)
         best = max(means, key=lambda name: means[name] + error * (name == first))
         number = IN_WORDS[_beside_area(given[played[0]], metric)].strip() or "accuracy"
