@@ -386,7 +386,8 @@ def _weights(runs, kind, method):
 
 def _terms(row):
     facts = PublicFacts(int(row["N"]), int(row["m"]), int(row["d"]), int(row["C"]))
-    return simulation.regressors(facts, row["mu"], {"directions": row["directions"]})
+    signal = row["mu"] * facts.n_private / facts.n_classes
+    return simulation.regressors(facts, signal, {"directions": row["directions"]})
 
 
 def _chosen(kind, predicted, run):

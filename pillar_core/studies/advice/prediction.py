@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import raw
-from pillar_core.methods.parts import rules
 from pillar_core.metrics import guess
 from pillar_core.registry import toml_tables
 from pillar_core.runs.statement import expecting
@@ -149,10 +148,8 @@ class Prediction:
             "most_common": self.most_common,
         }
         metric = "" if IN_WORDS[self.metric] else " accuracy"
-        words, source = (
-            (f"{self.range_words}{metric}" if self.is_useful else self.words),
-            f"predicted from {BASIS[self.source]}",
-        )
+        words = f"{self.range_words}{metric}" if self.is_useful else self.words
+        source = f"predicted from {BASIS[self.source]}"
         return expecting(
             record,
             f"{words}; {source}. {held_words(self.held).capitalize()}",
@@ -230,14 +227,15 @@ def predict(
         sizes = {
             "directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))
         }
-    terms = simulation.regressors(rows.facts, rules.gaussian_mu(budget), sizes)
+    signal = simulation.class_signal(rows.facts, budget)
+    terms = simulation.regressors(rows.facts, signal, sizes)
     share = 1 / (
         1
         + math.exp(
             -sum(weight * terms[term] for term, weight in fitted["learners"][method].items())
         )
     )
-    part, facts = _part_of(rows, fitted), rows.facts
+    part = _part_of(rows, fitted)
     is_far_off = kind == "labelled" and part == "table" and _a_class(rows) < FEW_OF_TABLE
     measured = fitted["few_table" if is_far_off else part]
     ends = max(share - measured["error"], 0.0), min(share + measured["error"], 1.0)
@@ -250,7 +248,7 @@ def predict(
         metric,
         (measured["inside"], measured["sets"]),
         source,
-        facts.n_classes,
+        rows.facts.n_classes,
         simulation.largest_share(rows),
     )
 
@@ -260,7 +258,7 @@ def levelled(predictions: Sequence[Prediction]) -> tuple[list[tuple[float, ...]]
     most), in [0, 1]: more ε loses nothing, because it can be left unspent (isotonic regression)."""
     from scipy.optimize import isotonic_regression
 
-    middles = np.array([_middle(each) for each in predictions])
+    middles = np.array([each.middle for each in predictions])
     means = isotonic_regression(middles).x
     moved = (means - middles)[:, None] + np.array([each.accuracy for each in predictions])
     rows = np.column_stack([means, moved.clip(0, 1)])
@@ -291,15 +289,13 @@ def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) 
 
 def preferred(shares: Mapping[str, float], n_public: int, n_classes: int, *, is_table: bool) -> str:
     """The learner to name, by what each should reach with so many labelled public rows."""
-    first, needed = "adamix", MARGIN
+    firsts, lucky = ("adamix",), 0.0
     if is_table:
-        first, *others = OF_TABLES
-        lucky = luck(shares[first], n_public, n_classes)
-        rival = max(others, key=shares.__getitem__)
-        first = rival if shares[rival] > shares[first] + lucky else first
-        needed = max(MARGIN, lucky)
-    best, has_few = max(shares, key=shares.__getitem__), n_public < FEW_A_CLASS * n_classes
-    return best if shares[best] > shares[first] + needed and not has_few else first
+        firsts, lucky = OF_TABLES, luck(shares[OF_TABLES[0]], n_public, n_classes)
+    first = max(firsts, key=lambda name: shares[name] + lucky * (name == firsts[0]))
+    best = max(shares, key=lambda name: shares[name])
+    is_clear = shares[best] > shares[first] + max(MARGIN, lucky)
+    return best if is_clear and n_public >= FEW_A_CLASS * n_classes else first
 
 
 def luck(share: float, n_public: int, n_classes: int) -> float:
@@ -320,10 +316,6 @@ def can_tell_unused(best: Prediction, rows: SemiPrivateSplit) -> bool:
 
 def _a_class(rows: SemiPrivateSplit) -> float:
     return rows.facts.n_public / rows.facts.n_classes
-
-
-def _middle(prediction: Prediction) -> float:
-    return prediction.middle
 
 
 def _part_of(rows: SemiPrivateSplit, fitted: Mapping[str, Any]) -> str:
