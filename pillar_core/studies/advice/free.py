@@ -224,8 +224,8 @@ def _advise(
     if can_tell_unused(best, sides[best.public]):
         rows = sides[best.public]
         unused = predict(NONE, "dp_raft", rows, budget, seed, metric, UNUSED, wanted=wanted)
-        lucky = luck(best.middle, rows.facts.n_public, rows.facts.n_classes)
-        if unused.middle > best.middle + CLEARLY + lucky:
+        needed = CLEARLY + luck(best.middle, rows.facts.n_public, rows.facts.n_classes)
+        if unused.middle > best.middle + needed:
             ranked[NONE] = [unused, *ranked[NONE][1:]]
             best = alone = unused
     is_unknown = best.public == NONE and not of_public and len(sides) > 1
@@ -439,7 +439,7 @@ def _transfers(sides: Mapping[str, SemiPrivateSplit], seed: int) -> tuple[str, .
         for name, rows in labelled.items()
     }
     shares = ", ".join(
-        f"{name} {means[name]:.0f} %" for name in sorted(means, key=means.get, reverse=True)
+        f"{name} {means[name]:.0f} %" for name in sorted(means, key=lambda name: -means[name])
     )
     return (
         f"a head trained on one labelled public set, balanced accuracy on the others: {shares};"

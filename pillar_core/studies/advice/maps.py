@@ -4,7 +4,7 @@ rule of public sizes."""
 import contextlib
 import dataclasses
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -88,7 +88,7 @@ def choose_map(
         error = max(
             CLEAR * math.sqrt(means[first] * (1 - means[first]) / n_rows),
             luck(means[first], n_rows, given[played[0]].facts.n_classes),
-            0.0 if played == [OWN] else MARGIN,
+            MARGIN * (played != [OWN]),
         )
         best = max(means, key=lambda name: means[name] + error * (name == first))
         number = IN_WORDS[_beside_area(given[played[0]], metric)].strip() or "accuracy"
@@ -130,8 +130,8 @@ def zero_share(features: FeatureSet) -> float:
     return float(np.mean([column.get("low") == 0 for column in _columns(features)] or 0.0))
 
 
-def _columns(features: FeatureSet) -> Sequence[Mapping[str, Any]]:
-    return (features.recipe or {}).get("columns", ())
+def _columns(features: FeatureSet) -> list[Mapping[str, Any]]:
+    return list((features.recipe or {}).get("columns", ()))
 
 
 def is_mapped(rows: SemiPrivateSplit) -> bool:

@@ -128,12 +128,9 @@ class Prediction:
         )
         low, high = self.accuracy
         has_labels = self.source in ("labelled", "labelled, table") and high - low <= WIDEST
-        more = "" if has_labels else labels
-        return (
-            ()
-            if self.is_useful
-            else (f"what would tell: {more}a private test of the trained model",)
-        )
+        more = labels * (not has_labels)
+        said = f"what would tell: {more}a private test of the trained model"
+        return () if self.is_useful else (said,)
 
     def state(self, record: RunRecord) -> RunRecord:
         """The record of such a training, its statement saying what was expected of it, and from
@@ -289,9 +286,8 @@ def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) 
 
 def preferred(shares: Mapping[str, float], n_public: int, n_classes: int, *, is_table: bool) -> str:
     """The learner to name, by what each should reach with so many labelled public rows."""
-    firsts, lucky = ("adamix",), 0.0
-    if is_table:
-        firsts, lucky = OF_TABLES, luck(shares[OF_TABLES[0]], n_public, n_classes)
+    firsts = OF_TABLES if is_table else ("adamix",)
+    lucky = luck(shares[firsts[0]], n_public, n_classes) if is_table else 0.0
     first = max(firsts, key=lambda name: shares[name] + lucky * (name == firsts[0]))
     best = max(shares, key=lambda name: shares[name])
     is_clear = shares[best] > shares[first] + max(MARGIN, lucky)

@@ -95,8 +95,7 @@ def metric_of(*sides: SemiPrivateSplit) -> str:
     """What predictions are said in: accuracy where there are public labels, of which no set has
     more than `UNBALANCED` of one class."""
     shares = [share for share in map(largest_share, sides) if share is not None]
-    is_balanced = bool(shares) and max(shares) <= UNBALANCED
-    return "accuracy" if is_balanced else "balanced_accuracy"
+    return "accuracy" if max(shares, default=1.0) <= UNBALANCED else "balanced_accuracy"
 
 
 def largest_share(rows: SemiPrivateSplit) -> float | None:
@@ -166,9 +165,9 @@ def transfer(source: SemiPrivateSplit, target: SemiPrivateSplit, seed: int) -> f
         rng.stream(seed, "transfer").permutation(len(side.public_x))[:MOST_ROWS]
         for side in (source, target)
     )
-    public, of_target = _features(source, rows, None), _features(target, tests, None)
-    tested = {"x_test": of_target.x_train, "y_test": of_target.y_train}
-    parts = split_features(dataclasses.replace(public, **tested), public=public)
+    public, tried = _features(source, rows, None), _features(target, tests, None)
+    whole = dataclasses.replace(public, x_test=tried.x_train, y_test=tried.y_train)
+    parts = split_features(whole, public=public)
     record = run_many([solve("only_public", parts, seed=seed)], parts)[0]
     return float(record.metrics["balanced_accuracy"])
 

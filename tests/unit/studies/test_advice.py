@@ -208,10 +208,8 @@ def test_one_rule_names_the_learner_that_is_first_and_the_first_sentence_says_wh
     assert advice.method == method
     assert advice.predictions[0] is advice.expected
     assert f"Expect {100 * plays[method]:.0f} (" in advice.sentence
-    same = [each for each in advice.predictions if each.public == "own"]
-    assert all(each.middle <= free.level(advice) for each in same) or same[0] == max(
-        same, key=lambda each: each.middle
-    )
+    same = [each.middle for each in advice.predictions if each.public == "own"]
+    assert max(same) in (same[0], min(max(same), free.level(advice)))
     assert "below" not in " ".join(advice.reasons)
 
 
@@ -219,7 +217,7 @@ def test_one_rule_names_the_learner_that_is_first_and_the_first_sentence_says_wh
     ("plays", "method", "why"),
     [
         ({"pillar_kalman": 0.73, "adamix": 0.73, "only_public": 0.77}, "pillar_kalman", "first"),
-        ({"dp_raft": 0.73, "adamix": 0.7, "only_public": 0.82}, "only_public", "need no private"),
+        ({"dp_raft": 0.73, "only_public": 0.82}, "only_public", "need no private"),
     ],
 )
 def test_of_a_table_the_learner_that_rehearsals_put_first_is_named(
@@ -241,7 +239,6 @@ def test_of_a_table_the_learner_that_rehearsals_put_first_is_named(
         lambda method, rows: method == "pillar_kalman_labelled",
         lambda method, rows: rows.features.d > 5,
     ],
-    ids=["a learner", "a map"],
 )
 def test_what_is_ahead_on_few_labelled_rows_may_be_so_by_luck(rehearse, is_ahead):
     """The luckiest of six learners was named on 27 rows: heart disease lost 7 points by it."""
