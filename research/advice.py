@@ -386,7 +386,8 @@ def _weights(runs, kind, method):
 
 def _terms(row):
     facts = PublicFacts(int(row["N"]), int(row["m"]), int(row["d"]), int(row["C"]))
-    return simulation.regressors(facts, row["mu"], {"directions": row["directions"]})
+    signal = row["mu"] * facts.n_private / facts.n_classes
+    return simulation.regressors(facts, signal, {"directions": row["directions"]})
 
 
 def _chosen(kind, predicted, run):
@@ -398,10 +399,8 @@ def _chosen(kind, predicted, run):
         return ("pillar" if run["m"] < prediction.FEW_PUBLIC else "pillar_kalman",)
     if kind != "labelled":
         return LEARNERS[kind][:1]
-    firsts = prediction.OF_TABLES if run["is_table"] else ("adamix",)
-    best, first = (max(names, key=predicted.get) for names in (predicted, firsts))
-    is_clear = predicted[best] > predicted[first] + prediction.MARGIN and run["part"] != "few"
-    return (best if is_clear else first,)
+    is_table = bool(run["is_table"])
+    return (prediction.preferred(predicted, run["m"], run["C"], is_table=is_table),)
 
 
 def _report(errors):

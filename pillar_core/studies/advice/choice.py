@@ -179,17 +179,13 @@ def choose(
             identity_of(each)
         if not all(map(texts.is_encoder, names)):
             candidates = {name: _images(data, name) for name, data in _named(candidates).items()}
-            private = (
-                private
-                if isinstance(private, SemiPrivateSplit)
-                else _images(private, "the private rows")
-            )
+            if not isinstance(private, SemiPrivateSplit):
+                private = _images(private, "the private rows")
         reached = {
             name: _played(_sides(private, candidates, name)[0], after, methods, seed or 0, metric)
             for name in names
         }
-        backbone, reason = _best_backbone(reached)
-        rehearsal.append(reason)
+        backbone, *rehearsal = _best_backbone(reached)
     sides, refused = _sides(private, candidates, backbone)
     alone = sides[NONE]
     wanted, metric = metric, metric or metric_of(*sides.values())
@@ -211,10 +207,8 @@ def choose(
     }
     for plan in (*trainings.values(), *strange.values()):
         refuse_more_than(rest * (1 - ROOM), plan, budget.relation)
-    factor, most = (
-        (2.0 if budget.relation is NeighboringRelation.REPLACE_ONE else 1.0),
-        alone.rows_per_person or 1,
-    )
+    factor = 2.0 if budget.relation is NeighboringRelation.REPLACE_ONE else 1.0
+    most = alone.rows_per_person or 1
     noise_multiplier = _noise_of_choice(total, factor * most)
     identity = fingerprint(
         "choice", noise_multiplier, [rows.fingerprint for rows in sides.values()]
@@ -234,23 +228,20 @@ def choose(
         alone.rows_per_person,
         budget.relation,
     )
-    title = METHODS[record.method].title
-    public_choice = (
-        f"the backbone {backbone} and the learner {title}" if rehearsal else f"the learner {title}"
-    )
+    of_backbone = f"the backbone {backbone} and " * bool(rehearsal)
     named_choice = (
-        f"the public set {uploads.title_of(name)!r} was chosen on private rows, {public_choice}"
-        f" from {'public rows' if trained_as is trainings[name] else 'the same sum'} alone; the"
+        f"the public set {uploads.title_of(name)!r} was chosen on private rows, {of_backbone}the"
+        f" learner {METHODS[record.method].title} from"
+        f" {'public rows' if trained_as is trainings[name] else 'the same sum'} alone; the"
         f" choice is charged as {describe(asked)[0]}, all releases of"
         f" the training together as {describe(trained)[0]}"
     )
     record = dataclasses.replace(
         record, guarantee=dataclasses.replace(guarantee, paid_choice=named_choice)
     )
-    first, kind = firsts[name], kind_of(sides[name])
-    if (
-        kind in ("labelled", "unlabelled") and not is_near
-    ):  # what holds for rows like the private ones does not hold for these
+    first = firsts[name]
+    # what holds for rows like the private ones does not hold for these
+    if not is_near and kind_of(sides[name]) in ("labelled", "unlabelled"):
         first = predict(name, STRANGE, blind(sides[name]), after, seed or 0, metric, "foreign")
     price = (
         f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among"
@@ -319,11 +310,8 @@ def _sides(
                 "the split's public rows were brought from elsewhere: split without them, and name"
                 " them as a candidate."
             )
-        private = (
-            private
-            if backbone in (None, private.features.backbone)
-            else _through(private, backbone)
-        )
+        if backbone not in (None, private.features.backbone):
+            private = _through(private, backbone)
         sides |= {OWN: private} if len(private.public_x) else {}
     else:
         private = split_of(_features(private, backbone))
@@ -351,12 +339,8 @@ def _sides(
         else:
             sides[name] = beside(private, public)
     if not sides:
-        raise DataError(
-            *(
-                [f"{uploads.title_of(name)}: {why}" for name, why in refused.items()]
-                or ["name at least one public set to choose from."]
-            )
-        )
+        whys = [f"{uploads.title_of(name)}: {why}" for name, why in refused.items()]
+        raise DataError(*(whys or ["name at least one public set to choose from."]))
     sides[NONE] = alone
     return sides, refused
 
@@ -372,11 +356,8 @@ def _played(
     there are any, else on each candidate in its classes. Guarantee: as `blind`."""
     sides = {name: blind(rows) for name, rows in rows_of.items()}
     played = {name: with_own_classes(rows) for name, rows in sides.items()}
-    named = (
-        [OWN]
-        if OWN in played and can_play(played[OWN])
-        else [name for name, rows in played.items() if can_play(rows)]
-    )
+    able = [name for name, rows in played.items() if can_play(rows)]
+    named = [OWN] if OWN in able else able
     reached = {}
     for name in named:
         of = metric or metric_of(played[name])
@@ -391,12 +372,9 @@ def _best_backbone(reached: Mapping[str, Mapping[str, float]]) -> tuple[str, str
     first = next(iter(reached))
     common = [name for name in reached[first] if all(name in of_set for of_set in reached.values())]
     if not common:
-        return (
-            first,
-            (
-                "no candidate has labels enough to rehearse on, so the first backbone was taken:"
-                f" {first}"
-            ),
+        return first, (
+            "no candidate has labels enough to rehearse on, so the first backbone was taken:"
+            f" {first}"
         )
     means = {
         backbone: float(np.mean([of_set[name] for name in common]))
@@ -406,17 +384,11 @@ def _best_backbone(reached: Mapping[str, Mapping[str, float]]) -> tuple[str, str
         f"{backbone} {100 * means[backbone]:.0f} %"
         for backbone in sorted(means, key=lambda name: -means[name])
     )
-    best, needed = (
-        max(means, key=lambda name: means[name]),
-        (0.0 if common == [OWN] else prediction.MARGIN),
-    )
-    best = best if means[best] > means[first] + needed else first
-    return (
-        best,
-        (
-            f"free: learners played on labelled public rows ({', '.join(common)}): {shares}; {best}"
-            " was taken"
-        ),
+    needed = 0.0 if common == [OWN] else prediction.MARGIN
+    best = max(means, key=lambda name: means[name] - needed * (name != first))
+    return best, (
+        f"free: learners played on labelled public rows ({', '.join(common)}): {shares}; {best}"
+        " was taken"
     )
 
 
@@ -490,7 +462,7 @@ def _learner(
     kind = kind_of(rows)
     known = prediction.FITTED[metric][kind]["learners"]
     if methods is None and kind == "foreign":
-        return predict(name, STRANGE, rows, budget, seed, metric, wanted=wanted)
+        known = [STRANGE]
     predictions = [
         predict(name, method, rows, budget, seed, metric, wanted=wanted)
         for method in known
@@ -559,29 +531,20 @@ def _choose_set(
     total_signal = float(np.square(apart).sum()) - places * release.noise_std**2
     clear = total_signal / (math.sqrt(2 * places) * release.noise_std**2)
     share = signals[best] * release.n**2 / private.n_classes / total_signal
+    title = uploads.title_of(best)
+    kept = f"{share:.0%}, the most" if share <= 1 else "the most, around a mean like theirs"
+    name, is_near, why = best, True, f"of which {title} keeps {kept}"
+    if clear < CLEAR:
+        is_near = best == OWN
+        why = f"too little to do without directions: {title} keeps the most"
+    elif best != OWN and share < NEAR:
+        name, is_near = NONE, False
+        why = f"and {title}, the best set, keeps {share:.0%} of it: all features keep more"
     strength = (
         f"the signal of all features is {max(clear, 0.0):.1f} standard deviations of the release's"
         " noise"
     )
-    title = uploads.title_of(best)
-    kept = f"{share:.0%}, the most" if share <= 1 else "the most, around a mean like theirs"
-    if clear < CLEAR:
-        return (
-            best,
-            best == OWN,
-            (*said, f"{strength}, too little to do without directions: {title} keeps the most"),
-        )
-    if best != OWN and share < NEAR:
-        return (
-            NONE,
-            False,
-            (
-                *said,
-                f"{strength}, and {title}, the best set, keeps {share:.0%} of it: all features keep"
-                " more",
-            ),
-        )
-    return best, True, (*said, f"{strength}, of which {title} keeps {kept}")
+    return name, is_near, (*said, f"{strength}, {why}")
 
 
 def _coordinates(public: Mapping[str, Array], rows: FeatureSet) -> tuple[Array, Array | None]:

@@ -14,7 +14,6 @@ from pillar_core.data import raw
 from pillar_core.data.encoding import misfits, refuse_misfits
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
-from pillar_core.methods.parts import rules
 from pillar_core.metrics import FIGURES
 from pillar_core.numerics import opened
 from pillar_core.params import SEED, SHARE
@@ -28,6 +27,7 @@ from pillar_core.studies.advice.prediction import (
     IN_WORDS,
     MARGIN,
     NONE,
+    OF_TABLES,
     OWN,
     UNUSED,
     Predicted,
@@ -37,6 +37,7 @@ from pillar_core.studies.advice.prediction import (
     in_order,
     kind_of,
     levelled,
+    luck,
     predict,
 )
 from pillar_core.types import (
@@ -187,7 +188,7 @@ def _weigh(
             f" {', '.join({*sides} - {NONE})}."
         )
     known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
-    drawn = {name for name, rows in sides.items() if rows.public_name == raw.MADE_UP_NAME}
+    drawn = {name for name, rows in sides.items() if kind_of(rows) == "made_up"}
     if drawn and drawn == {*sides} - {NONE}:
         known |= drawn  # from what is declared: nobody needs to say what they are like
         if maps.zero_share(split.features) >= maps.AT_ZERO:
@@ -237,18 +238,19 @@ def _advise(
     alone = ranked[NONE][0]
     of_public = [ranked[name][0] for name in sides if name in known and name != NONE]
     first = max(of_public, key=lambda prediction: prediction.middle, default=alone)
-    is_first = first is not alone and kind_of(sides[first.public]) == "labelled"
+    is_first = kind_of(sides[first.public]) == "labelled"
     best = first if is_first or first.middle >= alone.accuracy[0] else alone
     if can_tell_unused(best, sides[best.public]):
         rows = sides[best.public]
         unused = predict(NONE, "dp_raft", rows, budget, seed, metric, UNUSED, wanted=wanted)
-        if unused.middle > best.middle + CLEARLY:
+        needed = CLEARLY + luck(best.middle, rows.facts.n_public, rows.facts.n_classes)
+        if unused.middle > best.middle + needed:
             ranked[NONE] = [unused, *ranked[NONE][1:]]
             best = alone = unused
     is_unknown = best.public == NONE and not of_public and len(sides) > 1
     rows, named = sides[best.public], None if is_unknown else best.public
     names = sorted(sides, key=lambda name: (name != best.public, -ranked[name][0].middle))
-    weight = rules.gaussian_mu(budget) * rows.facts.n_private / rows.facts.n_classes
+    weight = simulation.class_signal(rows.facts, budget)
     reasons = (
         *((UNKNOWN,) if is_unknown else ()),
         *best.narrower,
@@ -279,7 +281,7 @@ def headline(advice: Advice, public: str) -> str:
         first = (
             f"You need no private row: {public} alone should reach more than any learner that"
             " spends ε."
-            if max(rivals, default=0.0) <= expected.middle
+            if max(rivals) <= expected.middle
             else f"You need no private row: take {_title(expected)} with {public}, without any ε."
         )
     else:
@@ -316,24 +318,23 @@ def _why(advice: Advice) -> str:
     if advice.expected.source == "made_up":
         return "such rows put it ahead of learners without public rows on other tables"
     if advice.expected.source == "labelled, table":
-        return "rehearsals put it first of the learners for tables that spend ε"
-    if advice.method != "adamix" and level(advice) is not None:
+        return (
+            "it did best on other tables, and in rehearsals no other that spends ε is clearly ahead"
+            if advice.method == OF_TABLES[0]
+            else "rehearsals put it first of the learners for tables that spend ε"
+        )
+    is_rehearsed = level(advice) is not None
+    if advice.method != "adamix" and is_rehearsed:
         return f"rehearsals put it more than {points} of AdaMix"
-    return "it did best on other data sets" + (
-        f", and no other is {points} in rehearsals" if level(advice) is not None else ""
+    return "it did best on other data sets" + is_rehearsed * (
+        f", and no other is {points} in rehearsals"
     )
 
 
 def _of_public_rows(best: Prediction, predictions: Sequence[Prediction]) -> Prediction | None:
     """The prediction of public rows alone, of the same set as `best`."""
-    return next(
-        (
-            each
-            for each in predictions
-            if (each.public, each.method) == (best.public, "only_public")
-        ),
-        None,
-    )
+    alone = best.public, "only_public"
+    return {(each.public, each.method): each for each in predictions}.get(alone)
 
 
 def _title(prediction: Prediction) -> str:
@@ -456,23 +457,20 @@ def _transfers(sides: Mapping[str, SemiPrivateSplit], seed: int) -> tuple[str, .
     if len(labelled) < 2:
         return ()
     means = {
-        name: float(
-            np.mean(
-                [
-                    simulation.transfer(rows, labelled[target], seed)
-                    for target in labelled
-                    if target != name
-                ]
-            )
+        name: 100
+        * np.mean(
+            [
+                simulation.transfer(rows, labelled[other], seed)
+                for other in labelled
+                if other != name
+            ]
         )
         for name, rows in labelled.items()
     }
     shares = ", ".join(
-        f"{name} {100 * means[name]:.0f} %" for name in sorted(means, key=lambda name: -means[name])
+        f"{name} {means[name]:.0f} %" for name in sorted(means, key=lambda name: -means[name])
     )
     return (
-        (
-            f"a head trained on one labelled public set, balanced accuracy on the others: {shares};"
-            " this tells nothing of private rows"
-        ),
+        f"a head trained on one labelled public set, balanced accuracy on the others: {shares};"
+        " this tells nothing of private rows",
     )

@@ -5,15 +5,21 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 
 from pillar_core.backbones.cards import BACKBONES, Layout
 from pillar_core.errors import DataError
-from pillar_core.methods.parts import rules
 from pillar_core.runs.splitting import layout_of, mapped
-from pillar_core.studies.advice.prediction import IN_WORDS, MARGIN, OWN
-from pillar_core.studies.advice.simulation import MOST_PLAYS, can_play, metric_of, plays
+from pillar_core.studies.advice.prediction import IN_WORDS, MARGIN, OWN, luck
+from pillar_core.studies.advice.simulation import (
+    MOST_PLAYS,
+    can_play,
+    class_signal,
+    metric_of,
+    plays,
+)
 from pillar_core.types import FeatureSet, PrivacyBudget, SemiPrivateSplit
 
 GIVEN, BINS, FOURIER = "identity", "bins", "fourier"
@@ -22,7 +28,8 @@ LEARNER = "pillar_kalman"
 AGAIN = 3
 """How often plays are repeated on other draws."""
 CLEAR = 0.5
-"""Standard errors of the plays by which another map must be ahead (research/tables.md)."""
+"""Standard errors of the plays by which another map must be ahead, at least (research/tables.md).
+Below 100 rows of two classes it is `luck`."""
 UNFIT = "columns stay as given there: without public rows or declared ranges no map can be fitted"
 SIGNAL, WORDS = 40.0, 0.5
 """Without labels: a class's signal over the noise from which bins pay, and the share of columns of
@@ -67,8 +74,7 @@ def choose_map(
     """(the map to take, why), by two numbers. Guarantee: as `advise`, for sides
     without private rows."""
     if len(by_map) == 1:
-        name = next(iter(by_map))
-        return name, ()
+        return next(iter(by_map)), ()
     given = next(iter(by_map.values()))
     able = [name for name, rows in given.items() if can_play(rows)]
     played = [OWN] if OWN in able else able
@@ -79,8 +85,11 @@ def choose_map(
         }
         n_rows = sum(len(given[side].public_x) for side in played)
         first = next(iter(means))  # as given, where that is weighed
-        error = CLEAR * math.sqrt(means[first] * (1 - means[first]) / n_rows)
-        error = error if played == [OWN] else max(error, MARGIN)
+        error = max(
+            CLEAR * math.sqrt(means[first] * (1 - means[first]) / n_rows),
+            luck(means[first], n_rows, given[played[0]].facts.n_classes),
+            MARGIN * (played != [OWN]),
+        )
         best = max(means, key=lambda name: means[name] + error * (name == first))
         number = IN_WORDS[_beside_area(given[played[0]], metric)].strip() or "accuracy"
         told = ", ".join(f"{title_of(name)} {100 * mean:.0f}" for name, mean in means.items())
@@ -89,9 +98,8 @@ def choose_map(
             f" and AUC in percent: {told}; another map must be {100 * error:.1f} points ahead)",
         )
     side = next(iter(given))
-    facts, layout = given[side].facts, layout_of(features)
-    signal = rules.gaussian_mu(budget) * facts.n_private / facts.n_classes
-    share = words_share(layout, features)
+    signal = class_signal(given[side].facts, budget)
+    share = words_share(layout_of(features), features)
     best = BINS if signal >= SIGNAL and share < WORDS else GIVEN
     best = best if best in by_map else next(iter(by_map))
     return best, (
@@ -113,15 +121,17 @@ def title_of(name: str) -> str:
 
 def words_share(layout: Layout, features: FeatureSet) -> float:
     """The share of a table's columns that hold words, each column of words counted once."""
-    columns = (features.recipe or {}).get("columns", ())
-    words = sum(column["kind"] != "numbers" for column in columns)
-    return words / len(columns) if columns else float(np.mean(layout.is_kept))
+    words = [column["kind"] != "numbers" for column in _columns(features)]
+    return float(np.mean(words or layout.is_kept))
 
 
 def zero_share(features: FeatureSet) -> float:
     """The share of a table's columns whose declared range starts at 0."""
-    columns = (features.recipe or {}).get("columns", ())
-    return float(np.mean([column.get("low") == 0 for column in columns])) if columns else 0.0
+    return float(np.mean([column.get("low") == 0 for column in _columns(features)] or 0.0))
+
+
+def _columns(features: FeatureSet) -> list[Mapping[str, Any]]:
+    return list((features.recipe or {}).get("columns", ()))
 
 
 def is_mapped(rows: SemiPrivateSplit) -> bool:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import raw
-from pillar_core.methods.parts import rules
 from pillar_core.metrics import guess
 from pillar_core.registry import toml_tables
 from pillar_core.runs.statement import expecting
@@ -23,15 +22,20 @@ IN_WORDS = {"accuracy": "", "balanced_accuracy": " balanced accuracy", "auc": " 
 """Of a metric after a number of percent."""
 UNUSED = "unused"
 """The source of a prediction for labelled public rows that are left unused."""
-CLEARLY = 0.02
-"""By how much rehearsals without public rows must be ahead for these to be left unused: on twelve
-tables that gained 3.8 points of accuracy where it did (research/tables.md)."""
+CLEARLY, TELLING = 0.02, 50
+"""By how much more than `luck` rehearsals without public rows must be ahead for these to be left
+unused, and labelled rows of a table a class from which they tell: with fewer, always saying the
+largest class was rehearsed ahead of learners that ended above it (research/tables.md)."""
 MARGIN = 0.05
 """By how much plays must put another learner above the first one: measured regret is least there
 (docs/public_data.md)."""
-OF_TABLES = ("pillar_kalman", "pillar_kalman_labelled", "dp_raft")
-"""Of which the one predicted highest is the first one of a table (research/tables.md): AdaMix leans
-too much on few labels, and the more are compared, the more luck decides."""
+OF_TABLES = ("dp_raft", "pillar_kalman", "pillar_kalman_labelled")
+"""Of a table the first one is to be named unless another of them is ahead by more than `luck`
+(research/tables.md): AdaMix leans too much on few labels, and the more are compared, the more luck
+decides."""
+LUCK = 5.0
+"""Times √(p(1 − p)) over the public rows, for two classes: chosen on cells with 21 to 360 of them
+(research/tables.md)."""
 FEW_PUBLIC = 100
 """Unlabelled public rows below which PILLAR was ahead of PILLAR Kalman."""
 FEW_A_CLASS = 8
@@ -124,12 +128,9 @@ class Prediction:
         )
         low, high = self.accuracy
         has_labels = self.source in ("labelled", "labelled, table") and high - low <= WIDEST
-        more = "" if has_labels else labels
-        return (
-            ()
-            if self.is_useful
-            else (f"what would tell: {more}a private test of the trained model",)
-        )
+        more = labels * (not has_labels)
+        said = f"what would tell: {more}a private test of the trained model"
+        return () if self.is_useful else (said,)
 
     def state(self, record: RunRecord) -> RunRecord:
         """The record of such a training, its statement saying what was expected of it, and from
@@ -144,10 +145,8 @@ class Prediction:
             "most_common": self.most_common,
         }
         metric = "" if IN_WORDS[self.metric] else " accuracy"
-        words, source = (
-            (f"{self.range_words}{metric}" if self.is_useful else self.words),
-            f"predicted from {BASIS[self.source]}",
-        )
+        words = f"{self.range_words}{metric}" if self.is_useful else self.words
+        source = f"predicted from {BASIS[self.source]}"
         return expecting(
             record,
             f"{words}; {source}. {held_words(self.held).capitalize()}",
@@ -225,15 +224,16 @@ def predict(
         sizes = {
             "directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))
         }
-    terms = simulation.regressors(rows.facts, rules.gaussian_mu(budget), sizes)
+    signal = simulation.class_signal(rows.facts, budget)
+    terms = simulation.regressors(rows.facts, signal, sizes)
     share = 1 / (
         1
         + math.exp(
             -sum(weight * terms[term] for term, weight in fitted["learners"][method].items())
         )
     )
-    part, facts = _part_of(rows, fitted), rows.facts
-    is_far_off = kind == "labelled" and part == "table" and not _has_many(rows)
+    part = _part_of(rows, fitted)
+    is_far_off = kind == "labelled" and part == "table" and _a_class(rows) < FEW_OF_TABLE
     measured = fitted["few_table" if is_far_off else part]
     ends = max(share - measured["error"], 0.0), min(share + measured["error"], 1.0)
     source = f"labelled, {part}" if kind == "labelled" and part != "range" else kind
@@ -245,7 +245,7 @@ def predict(
         metric,
         (measured["inside"], measured["sets"]),
         source,
-        facts.n_classes,
+        rows.facts.n_classes,
         simulation.largest_share(rows),
     )
 
@@ -255,7 +255,7 @@ def levelled(predictions: Sequence[Prediction]) -> tuple[list[tuple[float, ...]]
     most), in [0, 1]: more ε loses nothing, because it can be left unspent (isotonic regression)."""
     from scipy.optimize import isotonic_regression
 
-    middles = np.array([_middle(each) for each in predictions])
+    middles = np.array([each.middle for each in predictions])
     means = isotonic_regression(middles).x
     moved = (means - middles)[:, None] + np.array([each.accuracy for each in predictions])
     rows = np.column_stack([means, moved.clip(0, 1)])
@@ -270,8 +270,8 @@ def in_order(predictions: list[Prediction], rows: SemiPrivateSplit) -> list[Pred
 
 
 def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
-    """Of one public set's predictions the learner that did best on other data sets, of a table the
-    best of three in plays, unless plays put another clearly above it."""
+    """Of one public set's predictions the learner that did best on other data sets, of a table
+    among three, unless plays put another clearly above it."""
     by_method = {prediction.method: prediction for prediction in predictions}
     if kind_of(rows) in ("none", "made_up", "foreign"):
         return predictions[0]  # the fitted table has the one to name first
@@ -279,29 +279,42 @@ def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) 
         return by_method.get(
             "pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", predictions[0]
         )
-    part = _part_of(rows, FITTED[predictions[0].metric]["labelled"])
-    best = max(predictions, key=_middle)
-    firsts = OF_TABLES if part == "table" else ("adamix",)
-    first = max((by_method[method] for method in firsts), key=_middle)
-    return best if best.middle > first.middle + MARGIN and part != "few" else first
+    shares, facts = {name: each.middle for name, each in by_method.items()}, rows.facts
+    is_table = rows.features.names is not None
+    return by_method[preferred(shares, facts.n_public, facts.n_classes, is_table=is_table)]
+
+
+def preferred(shares: Mapping[str, float], n_public: int, n_classes: int, *, is_table: bool) -> str:
+    """The learner to name, by what each should reach with so many labelled public rows."""
+    firsts = OF_TABLES if is_table else ("adamix",)
+    lucky = luck(shares[firsts[0]], n_public, n_classes) if is_table else 0.0
+    first = max(firsts, key=lambda name: shares[name] + lucky * (name == firsts[0]))
+    best = max(shares, key=lambda name: shares[name])
+    is_clear = shares[best] > shares[first] + max(MARGIN, lucky)
+    return best if is_clear and n_public >= FEW_A_CLASS * n_classes else first
+
+
+def luck(share: float, n_public: int, n_classes: int) -> float:
+    """By how much plays on so few labelled rows of a table put a map or a learner above the one
+    that did best on other tables though it is not better; `share` is what that one reached.
+
+    It falls as one over the rows, faster than the plays' error, because what others may be ahead by
+    stays the same. With more classes plays differ by more: it is shared among all but one.
+    """
+    return LUCK * math.sqrt(share * (1 - share)) / (n_public * (n_classes - 1))
 
 
 def can_tell_unused(best: Prediction, rows: SemiPrivateSplit) -> bool:
     """Whether rehearsals can tell that public rows are better left unused: on other sets, and with
     fewer rows a class, following them lost points."""
-    return best.source == "labelled, table" and _has_many(rows)
+    return best.source == "labelled, table" and _a_class(rows) >= TELLING
 
 
-def _has_many(rows: SemiPrivateSplit) -> bool:
-    return rows.facts.n_public >= FEW_OF_TABLE * rows.facts.n_classes
-
-
-def _middle(prediction: Prediction) -> float:
-    return prediction.middle
+def _a_class(rows: SemiPrivateSplit) -> float:
+    return rows.facts.n_public / rows.facts.n_classes
 
 
 def _part_of(rows: SemiPrivateSplit, fitted: Mapping[str, Any]) -> str:
     """Which range of a kind's fitted table is that of such rows."""
-    is_few = rows.facts.n_public < FEW_A_CLASS * rows.facts.n_classes
-    parts = {"few": is_few, "table": rows.features.names is not None}
+    parts = {"few": _a_class(rows) < FEW_A_CLASS, "table": rows.features.names is not None}
     return next((part for part, holds in parts.items() if holds and part in fitted), "range")

@@ -12,6 +12,7 @@ from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
+from pillar_core.methods.parts import rules
 from pillar_core.metrics import FIGURES, auc, guess
 from pillar_core.runs.run import RunPlan, run_many, solve
 from pillar_core.runs.splitting import unmapped
@@ -94,8 +95,7 @@ def metric_of(*sides: SemiPrivateSplit) -> str:
     """What predictions are said in: accuracy where there are public labels, of which no set has
     more than `UNBALANCED` of one class."""
     shares = [share for share in map(largest_share, sides) if share is not None]
-    is_balanced = bool(shares) and max(shares) <= UNBALANCED
-    return "accuracy" if is_balanced else "balanced_accuracy"
+    return "accuracy" if max(shares, default=1.0) <= UNBALANCED else "balanced_accuracy"
 
 
 def largest_share(rows: SemiPrivateSplit) -> float | None:
@@ -137,9 +137,12 @@ def plays(
             relation=str(budget.relation),
             metric=wanted,
         )
+        count = min(max(ROWS_PLAYED // len(rows.public_x), FEWEST_PLAYS), MOST_PLAYS)
         parts = rows.memo.get(
             ("plays", seed, real.method.public_use, spent is None, is_unused, real.follows_shares),
-            lambda: _parts_of_plays(real, given, seed, is_unused=is_unused),
+            lambda: [
+                _parts(real, given, seed + play, is_unused=is_unused) for play in range(count)
+            ],
         )
         reached = [_play(real, part, seed + play) for play, part in enumerate(parts)]
         found = {
@@ -162,15 +165,11 @@ def transfer(source: SemiPrivateSplit, target: SemiPrivateSplit, seed: int) -> f
         rng.stream(seed, "transfer").permutation(len(side.public_x))[:MOST_ROWS]
         for side in (source, target)
     )
-    x_test, y_test = (
-        target.public_x[tests],
-        (None if target.public_y is None else target.public_y[tests]),
-    )
-    public = _features(source, rows, None)
-    parts = split_features(dataclasses.replace(public, x_test=x_test, y_test=y_test), public=public)
-    return float(
-        run_many([solve("only_public", parts, seed=seed)], parts)[0].metrics["balanced_accuracy"]
-    )
+    public, tried = _features(source, rows, None), _features(target, tests, None)
+    whole = dataclasses.replace(public, x_test=tried.x_train, y_test=tried.y_train)
+    parts = split_features(whole, public=public)
+    record = run_many([solve("only_public", parts, seed=seed)], parts)[0]
+    return float(record.metrics["balanced_accuracy"])
 
 
 def effective_directions(rows: SemiPrivateSplit) -> float:
@@ -180,12 +179,17 @@ def effective_directions(rows: SemiPrivateSplit) -> float:
     return float(np.exp(-(shares * np.log(shares)).sum()))
 
 
-def regressors(facts: PublicFacts, mu: float, sizes: Mapping[str, float]) -> dict[str, float]:
-    """What the fitted table multiplies. sizes: `plays`, their accuracy, or `directions`."""
-    signal = math.log(min(max(mu * facts.n_private / facts.n_classes, 1e-3), 1e6))
+def class_signal(facts: PublicFacts, budget: PrivacyBudget) -> float:
+    """How many times the noise a class's signal is: μN/C."""
+    return rules.gaussian_mu(budget) * facts.n_private / facts.n_classes
+
+
+def regressors(facts: PublicFacts, signal: float, sizes: Mapping[str, float]) -> dict[str, float]:
+    """What the fitted table multiplies. signal: of a class; sizes: `plays`, their accuracy, or
+    `directions`."""
     terms = {
         "constant": 1.0,
-        "signal": signal,
+        "signal": math.log(min(max(signal, 1e-3), 1e6)),
         "rows": math.log(max(facts.n_public, 1) / facts.n_classes),
         "scarcity": math.sqrt(facts.n_classes / max(facts.n_public, 1)),
         "classes": math.log(facts.n_classes),
@@ -229,18 +233,11 @@ def _auc_of_present(record: RunRecord, parts: SemiPrivateSplit) -> float | None:
     return auc(scores, places) if len(present) > 1 else None
 
 
-def _parts_of_plays(
-    real: RunPlan, rows: SemiPrivateSplit, seed: int, *, is_unused: bool
-) -> list[SemiPrivateSplit]:
-    """The public rows as private, public and test rows of each play; the same for all learners that
-    use public rows alike."""
-    plays = min(max(ROWS_PLAYED // len(rows.public_x), FEWEST_PLAYS), MOST_PLAYS)
-    return [_parts(real, rows, seed + play, is_unused=is_unused) for play in range(plays)]
-
-
 def _parts(
     real: RunPlan, rows: SemiPrivateSplit, seed: int, *, is_unused: bool
 ) -> SemiPrivateSplit:
+    """The public rows as private, public and test rows of a play; the same for all learners that
+    use public rows alike."""
     method = real.method
     order = rng.stream(seed, "advice").permutation(len(rows.public_x))[:MOST_ROWS]
     n_held_out = max(1, round(HELD_OUT * len(order)))
