@@ -5,6 +5,7 @@ import ast
 import dataclasses
 import itertools
 import math
+import re
 from collections.abc import Container, Iterable, Mapping, Set
 from typing import Any
 
@@ -44,7 +45,9 @@ _PASSES = {
     *("progress_bar", "reversed", "sorted", "take", "tqdm", "track", "tuple", "zip"),
 }
 """Calls that walk through what they are given once at most."""
-_STEPS = {"step", "train_step", "training_step", "train_batch", "train_on_batch", "backward"}
+_STEPS = {"step", "train_step", "training_step", "train_batch", "train_on_batch"}
+_OTHER_ROWS = re.compile(r"(^|[\W_])(val|valid|validation|test|public|eval)([\W_]|$)")
+"""Words of a loader of rows that are not the private ones."""
 
 
 def is_repeated(source: Source, part: ast.AST) -> bool:
@@ -130,7 +133,9 @@ class _Count:
         """The weight of what happens to the text's own function or class where it is taken."""
         source, made = self.source, self.source.parents[use]
         if name not in source.kinds:
-            return self._of_handed(use, self.of_call(name), _RUNNERS)
+            cost = self.of_call(name)
+            is_read = any(map(_is_property, source.functions.get(name, ())))
+            return cost if is_read else self._of_handed(use, cost, _RUNNERS)
         methods = {source.called(part) for part in source.methods(source.kinds[name])}
         costs = {method: self.of_call(method) for method in methods}
         hooks = {method for method in methods if method[:1] != "." or not source.uses_of(method)}
@@ -167,6 +172,12 @@ class _Count:
         return isinstance(holder, _HOLDERS) or (
             isinstance(holder, ast.Call) and not self._is_known(holder, _USERS | _IDLE)
         )
+
+
+def _is_property(function: Any) -> bool:
+    """Whether a method runs where it is taken, without a call."""
+    words = map(last_word, getattr(function, "decorator_list", ()))
+    return not {"property", "cached_property"}.isdisjoint(words)
 
 
 def is_epochs(source: Source, loop: ast.AST) -> bool:
@@ -211,6 +222,16 @@ def long_walks(source: Source) -> list[ast.AST]:
             others = {call: 0.0 for call, other in keys.items() if other != key}
             count = _Count(source, walks | others, once=once)
             again += [holder] if count.of(holder.body) > 1 else []
+    counted = {part: 0.0 for loop in passes for part in ast.walk(loop)}
+    counted |= {
+        call: 0.0
+        for call in source.calls
+        if call.func in source.taken and _OTHER_ROWS.search(_key(source, call))
+    }
+    for walk in walks if passes else ():  # one beside the passes
+        if not _OTHER_ROWS.search(ast.unparse(getattr(walk, "iter", walk))):
+            count = _Count(source, {walk: _steps_of(source, walk)} | counted)
+            again += [walk] if count.of(source.nodes[:1]) else []
     return again
 
 
@@ -226,21 +247,29 @@ def _passes_of(source: Source, part: Any) -> float | None:
     """How many passes over a loader a walk that trains makes; None where it is none."""
     if isinstance(part, ast.Call) and last_word(part) == "map":
         return 1.0 if _has_loader(source, part) else None
-    if not isinstance(part, Loop) or isinstance(part, ast.While) or not _trains(part):
+    if not isinstance(part, Loop) or isinstance(part, ast.While):
         return None
     walked = [turn.iter for turn in getattr(part, "generators", [part])]
     bound = (binding.value for row in walked for binding in bindings_of(source, row))
     every = [*walked, *(row for row in bound if isinstance(row, ast.BinOp | ast.List | ast.Tuple))]
     if not any(_has_loader(source, row) for row in every):
         return None
-    has_more_steps = any(
-        last_word(row) == "step"
-        for turn in ast.walk(part)
-        if turn is not part and ends(turn) and len(span_of(source, turn) or "??") != 1
-        for row in ast.walk(turn)
-    )
+    steps = _steps_of(source, part)
+    if not steps and not _trains(part):
+        return None
     is_pass = len(walked) == 1 and all(_is_pass(source, row) for row in every)
-    return 1.0 if is_pass and not has_more_steps else math.inf
+    return 1.0 if is_pass and steps <= 1 else math.inf
+
+
+def _steps_of(source: Source, walk: ast.AST) -> float:
+    """How often a turn of a walk makes the same step; a scheduler's is none."""
+    steps = {call: ast.unparse(call.func) for call in source.calls if last_word(call) in _STEPS}
+    counts = (
+        _Count(source, {call: 1.0 for call, other in steps.items() if other == word})
+        for word in {*steps.values()}
+        if "sched" not in word.lower()
+    )
+    return max((count.of(ast.iter_child_nodes(walk)) for count in counts), default=0.0)
 
 
 def _trains_alone(source: Source, call: ast.Call, walks: Container[ast.AST]) -> bool:
@@ -255,7 +284,7 @@ def _trains_alone(source: Source, call: ast.Call, walks: Container[ast.AST]) -> 
 
 def _trains(part: ast.AST) -> bool:
     calls = [call for call in ast.walk(part) if isinstance(call, ast.Call)]
-    return bool(_STEPS & {*map(last_word, calls)})
+    return bool({*_STEPS, "backward"} & {*map(last_word, calls)})
 
 
 def _is_pass(source: Source, walked: ast.AST | None) -> bool:

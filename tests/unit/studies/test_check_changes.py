@@ -348,6 +348,13 @@ def test_where_only_steps_are_said_a_schedule_by_passes_is_asked_for():
         "for turn in turns: one(train_loader)",
         "while turn < 500: optimizer.step(next(batches))",
         "for turn in (1, 2):\n    for x, y in train_loader: optimizer.step()",
+        "for x, y in train_loader:\n    optimizer.step()\n    optimizer.step()",
+        "def both(x):\n    optimizer.step()\n    optimizer.step()\n  for x in train_loader: both(x)",
+        "def many(x):\n    for k in range(4): optimizer.step()\n  for x in train_loader: many(x)",
+        "for x in train_loader:\n    for part in x: optimizer.step()",
+        "one(train_loader)\none(train_loader)",
+        "one(train_loader)\nwhile score(model) < 0.9: one(train_loader)",
+        "one(train_loader)\nfor turn in [1, 2]:\n  for x in train_loader: optimizer.step()",
     ],
 )
 def test_a_loop_that_walks_its_loader_more_than_once_is_asked_for(walk):
@@ -384,6 +391,9 @@ def train_loader_of(rows): return DataLoader(rows)
         "if private: one(train_loader)\n  else: two(train_loader)",
         "for part in ('train', 'test'):\n    for x, y in loaders[part]: optimizer.step()",
         "one(train_loader)\n  test(train_loader)",
+        "one(train_loader)\none(test_loader)",
+        "for x, y in train_loader:\n    optimizer.step()\n    scheduler.step()",
+        "for x, y in train_loader:\n    if skips: optimizer.step()\n    else: optimizer.step()",
         "for x, y in train_loader:\n    optimizer.step()\n    for k in range(3): log(k)",
         "for x, y in train_loader: optimizer.step(next(others))",
         "rows = iter(train_loader)\n  while True:\n    try: optimizer.step(next(rows))\n"
@@ -466,6 +476,8 @@ OWN = "class Own:\n  def {}(self):" + SET_UP.replace("\n", "\n    ") + "\n"
         OWN.format("fit") + "self.own = Own()\nsearch(self.own)",
         OWN.format("fit") + "own: Own = Own()\nsearch(own)",
         OWN.format("run") + "for seed in range(3): Own().start()",
+        OWN.format("score").replace("  def", "  @property\n  def", 1)
+        + "for turn in range(3): print(Own().score)",
         OWN.format("run") + "def make(): return Own()\nown = make()\nsearch(own)",
         OWN.format("run") + "with Own() as own: search(own)",
         OWN.format("run") + "own = Own().cuda()\nsearch(own)",
