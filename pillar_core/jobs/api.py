@@ -209,7 +209,7 @@ def _queue(folder: Folder, job: Job, spec: Values, *, is_again: bool = False) ->
         with folder.exclusive():
             current = job.status()
             is_done = current is not None and current.state == "done"
-            is_left = is_done and not is_again and (answer is not None or not asks)
+            is_left = is_done and not is_again and (not asks or _holds(job, answer))
             if current is None or not (is_left or current.state in UNFINISHED):
                 if current is not None and (asks or is_done):
                     job.clear_parts()  # what its tasks finished is in the store
@@ -249,6 +249,14 @@ def _find_answer(kind: jobs_kinds.JobKind, payload: Values) -> Json:
             f"a job of the kind {kind.name} is not described by {', '.join(payload) or 'nothing'}"
             f" ({error})."
         ) from error
+
+
+def _holds(job: Job, answer: Json) -> bool:
+    """Whether the done job has this answer: after an update the same work may lie in the store under
+    other names. An answer that is no name says what was done, and stays."""
+    with contextlib.suppress(JobError):
+        return isinstance(answer, dict) or (answer is not None and result(job.job_id) == answer)
+    return False
 
 
 def _admit(folder: Folder, job: Job, spec: Values) -> None:

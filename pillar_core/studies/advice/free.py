@@ -349,8 +349,19 @@ def _reaching(at: Callable[[float], Advice], target: float) -> Advice:
     if alone is not None and alone.middle >= target:
         public = IN_SENTENCES.get(alone.public, f"*{alone.public}*")
         enough = f"public rows alone are enough for {target:.0%}: no ε needed"
-        reasons = (enough, *alone.narrower, held_words(alone.held), *least.reasons)
-        advice = dataclasses.replace(least, expected=alone, reasons=reasons)
+        best, every = least.expected, least.predictions
+        unread = next(each for each in every if each.public == NONE)
+        others = [each for each in every if each is not alone]
+        of_set = [each for each in every if each.public == best.public]
+        of_best = (*best.narrower, held_words(best.held), *_grounds(best, of_set, unread))
+        reasons = (
+            *(enough, *alone.narrower, held_words(alone.held)),
+            *(reason for reason in least.reasons if reason not in of_best),
+            *_grounds(alone, [alone, *(each for each in of_set if each is not alone)], unread),
+        )
+        advice = dataclasses.replace(
+            least, expected=alone, reasons=reasons, predictions=(alone, *others)
+        )
         said = headline(advice, public) + maps.put_words(advice.backbone)
         return dataclasses.replace(advice, sentence=f"{opened(enough)}. {said}")
     advices = [least, *map(at, BUDGETS[1:])]

@@ -685,6 +685,23 @@ def test_a_done_job_whose_results_have_left_the_store_starts_over(still, monkeyp
     assert jobs.result(job_id, partial=True) == []
 
 
+def test_a_done_job_whose_records_have_other_names_now_is_answered_anew(still):
+    """After an update the runs were all there under new names, and the sweep failed for an old
+    record that nothing could bring back."""
+    grid = GRID | {"k": [6, 7]}
+    cells = sweep.specs_of(grid)
+    job_id = submit_known(grid, cells)
+    Folder(still).job(job_id).answer("sweep", [["of-former-code"]])
+    raises(JobError, "left the cache", sweeps.records, jobs.result(job_id))
+    assert jobs.submit({"kind": "sweep", "grid": grid}) == job_id
+    assert [record["cell"] for record in sweeps.records(jobs.result(job_id))] == [
+        cell.form for cell in cells
+    ]
+    before = jobs.status(job_id)
+    jobs.submit({"kind": "sweep", "grid": grid})
+    assert jobs.status(job_id) == before, "what holds is left"
+
+
 def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still):
     grid = GRID | {"k": [3, 4], "seed": list(range(40))}
     tasks = jobs_sweep.split({"grid": grid})

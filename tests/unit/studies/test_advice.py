@@ -353,6 +353,9 @@ def test_public_rows_that_are_enough_need_no_epsilon(digits):
     assert advice.method == "only_public"
     assert advice.sentence.startswith("Public rows alone are enough for 60%: no ε needed. ")
     assert advice.reasons[0] == "public rows alone are enough for 60%: no ε needed"
+    assert advice.predictions[0] is advice.expected
+    assert len({*advice.reasons}) == len(advice.reasons)
+    assert not any("ended about 1 point ahead" in reason for reason in advice.reasons)
     assert pc.METHODS[pc.advise(split, target_accuracy=1.0).method].is_private
 
 
