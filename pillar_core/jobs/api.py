@@ -252,8 +252,8 @@ def _find_answer(kind: jobs_kinds.JobKind, payload: Values) -> Json:
 
 
 def _holds(job: Job, answer: Json) -> bool:
-    """Whether the done job has this answer: after an update the same work may lie in the store under
-    other names. An answer that is no name says what was done, and stays."""
+    """Whether the done job has this answer: after an update the same work may lie in the store
+    under other names. An answer that is no name says what was done, and stays."""
     with contextlib.suppress(JobError):
         return isinstance(answer, dict) or (answer is not None and result(job.job_id) == answer)
     return False
