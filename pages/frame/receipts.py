@@ -103,7 +103,9 @@ def last_model(settings: Settings) -> tuple[str, Model] | None:
 def show(settings: Settings) -> None:
     """What the last training spent and the sum for these rows; then every training, the last first,
     with its file where that is here."""
-    if not (trainings := account(settings).trainings):
+    if not (trainings := (paid := account(settings)).trainings):
+        if paid.spent:  # by trainings on other sets with some of these rows
+            st.info(plain.text(_sum(settings)), icon=":material/receipt_long:")
         return
     receipt, files = f"{trainings[-1].words} {_sum(settings)}", _files(settings, trainings)
     st.info(plain.text(receipt), icon=":material/receipt_long:")

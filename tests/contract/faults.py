@@ -902,7 +902,7 @@ def caught_by_the_page(fault):
     with fault.planted():
         try:
             return attacks.canary_audit(
-                asked, small_split(n=200), trials=100, significance=1e-3
+                asked, small_split(n=200), trials=800, significance=1e-3
             ).is_rejected
         except PillarError:
             return True

@@ -43,7 +43,8 @@ def press_to_the_end(page, key):
 
 def pull(page, right, down):
     """Pulls the dot so many pixels."""
-    box = dot_of(page).bounding_box()
+    while (box := dot_of(page).bounding_box()) is None:  # while the page is drawn anew
+        expect(dot_of(page)).to_be_visible()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()

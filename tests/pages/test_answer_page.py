@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
 from page_reading import fill, linked, press, unfold, widget, words
-from pages.frame import core, failures, history, memory
+from pages.frame import core, failures, history, memory, receipts
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
 from pages.parts.answer import question, reply
@@ -659,3 +659,15 @@ def test_a_table_that_bends_goes_through_bins_and_the_page_draws_what_the_model_
     assert first["name"] == "age"
     assert "What the model does with a column" in [expander.label for expander in app.expander]
     assert b"of noise only, not of sampling" in handed["answer-curves"]
+
+
+def test_trainings_on_other_sets_with_these_rows_are_summed_where_none_is_their_own(monkeypatch):
+    """A button was grey until one agreed to spend again, and no line said why."""
+    said = []
+    monkeypatch.setattr(
+        receipts, "account", lambda _: types.SimpleNamespace(trainings=(), spent=(1,))
+    )
+    monkeypatch.setattr(receipts, "_sum", lambda _: "In all ε = 2.")
+    monkeypatch.setattr(receipts.st, "info", lambda words, **_: said.append(words))
+    receipts.show(Settings())
+    assert said == ["In all ε = 2."]

@@ -30,7 +30,7 @@ def means(name: str) -> tuple[pd.DataFrame, float]:
 
 def test_presets_show_what_their_names_say():
     curve, floor = means("many")
-    assert curve["mean"].max() <= floor
+    assert abs(curve["mean"].max() - floor) < 0.005
     curve, _ = means("few")
     assert curve["mean"].idxmax() not in (3, 40)
     assert curve.loc[3, "high"] < curve["mean"].max()

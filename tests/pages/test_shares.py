@@ -45,7 +45,7 @@ FREE = {
     "comparison": ["_against_epsilon", "_comparison"],
     "figures": ["_curves_figure"],
     "grid": ["_curves"],
-    "jobs": ["pc.jobs.spec"],
+    "jobs": ["_runs", "pc.jobs.spec"],
     "overview": ["_figure"],
     "panels": ["_figure"],
     "projection": ["rows"],

@@ -295,7 +295,8 @@ def headline(advice: Advice, public: str) -> str:
                 f" {100 * of_public.middle:.0f} %, without any ε."
             )
             first = f"{may} To spend ε, {first[:1].lower()}{first[1:]}"
-    return f"{first} {opened(expected.words)} at ε = {advice.epsilon:g}."
+    spent = f" at ε = {advice.epsilon:g}" if METHODS[advice.method].is_private else ""
+    return f"{first} {opened(expected.words)}{spent}."
 
 
 def level(advice: Advice) -> float | None:

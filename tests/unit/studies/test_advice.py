@@ -352,6 +352,7 @@ def test_public_rows_that_are_enough_need_no_epsilon(digits):
     advice = pc.advise(split, target_accuracy=0.6)
     assert advice.method == "only_public"
     assert advice.sentence.startswith("Public rows alone are enough for 60%: no ε needed. ")
+    assert "at ε =" not in advice.sentence
     assert advice.reasons[0] == "public rows alone are enough for 60%: no ε needed"
     assert advice.predictions[0] is advice.expected
     assert len({*advice.reasons}) == len(advice.reasons)
