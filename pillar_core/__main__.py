@@ -28,10 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     from pillar_core.commands.options import printable, printer  # imports that --help is spared
-    from pillar_core.data.encoding import report_progress
+    from pillar_core.data.progress import report_progress
 
     try:
-        with report_progress(lambda: printer(unit="texts")):
+        with report_progress(lambda unit: printer(unit=unit)):
             return int(options.command(options) or 0)
     except Cancelled as stopped:
         print(f"stopped: {stopped}", file=sys.stderr)

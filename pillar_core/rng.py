@@ -53,9 +53,9 @@ def polar_normals(uniforms: Array, size: int | tuple[int, ...]) -> Array:
     """Standard normals of as many uniforms (2, pairs) in (0, 1], which are overwritten."""
     radius, angle = torch.from_numpy(uniforms)
     radius.log_().mul_(-2.0).sqrt_()
-    across = torch.sin(angle.mul_(2.0 * math.pi)).mul_(radius)
-    radius.mul_(angle.cos_())
-    angle.copy_(across)
+    along = torch.cos(angle.mul_(2.0 * math.pi))
+    angle.sin_().mul_(radius)
+    radius.mul_(along)
     return uniforms.ravel()[: int(np.prod(size))].reshape(size)
 
 

@@ -3,12 +3,10 @@ or from whoever brings the table."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from pillar_core.arrays import Array
 from pillar_core.data import cells, scratch
 from pillar_core.data.partition import stratify
 from pillar_core.data.persons import digests_of, persons_of
+from pillar_core.data.progress import TEXTS, progress_of
 from pillar_core.data.tables import (
     FEWEST_DISTINCT,
     IDENTIFYING,
@@ -34,7 +33,7 @@ from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.texts import token_vectors
-from pillar_core.types import BY_COIN, Dataset, Progress, is_of_text, names_of_text
+from pillar_core.types import BY_COIN, Dataset, is_of_text, names_of_text
 
 NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = (
     "numbers",
@@ -62,9 +61,6 @@ among them, it is counted."""
 _LETTER = re.compile("[a-zA-Z\u00c0-\u052f]+")
 SOON_DONE = 20_000
 """So many texts become means of token vectors before anybody asks how far it is."""
-_PROGRESS: ContextVar[Callable[[], Progress] | None] = ContextVar(
-    "what tells how many texts have become numbers", default=None
-)
 CENTRED = (
     "The median of the public rows was taken off large numbers, which 32 bits would make equal"
 )
@@ -288,26 +284,9 @@ def encode_columns(
     return scratch.in_room(joined_rows, np.float32, shape), tuple(names)
 
 
-@contextlib.contextmanager
-def report_progress(make: Callable[[], Progress]) -> Iterator[None]:
-    """Meanwhile each long column of texts tells a progress of its own how many have become numbers;
-    what that raises ends it."""
-    token = _PROGRESS.set(make)
-    try:
-        yield
-    finally:
-        _PROGRESS.reset(token)
-
-
-def progress_of_texts() -> Progress | None:
-    """What `report_progress` makes for a further column of texts; None where nobody watches."""
-    make = _PROGRESS.get()
-    return None if make is None else make()
-
-
 def _report_progress(blocks: Iterable[Array], n_rows: int, *, soon_done: int) -> Iterator[Array]:
     """The blocks of so many rows; after each, whoever watches is told how far it is."""
-    progress, n_done = progress_of_texts() if n_rows > soon_done else None, 0
+    progress, n_done = progress_of(TEXTS) if n_rows > soon_done else None, 0
     for block in blocks:
         yield block
         n_done += len(block)

@@ -21,8 +21,8 @@ from typing import Any, BinaryIO
 
 from pillar_core import installation, store
 from pillar_core.data import frames, raw, reading, room
-from pillar_core.data.encoding import report_progress
 from pillar_core.data.parts import open_source, pack, unpack
+from pillar_core.data.progress import TEXTS, report_progress
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import Cancelled, DataError, PillarError
 from pillar_core.store import codec
@@ -162,13 +162,15 @@ class Encoding(Task):
         return rows
 
     def _run(self, make: Callable[[], FeatureSet]) -> FeatureSet:
-        with report_progress(lambda: self._tell):
+        with report_progress(lambda unit: functools.partial(self._tell, unit)):
             return make()
 
-    def _tell(self, done: int, total: int, message: str = "", /) -> None:
-        self.share, self.said = done / total, f"{done:,} of {total:,} texts became numbers …"
+    def _tell(self, unit: str, done: int, total: int, message: str = "", /) -> None:
+        far = f"{done:,} of {total:,} {unit}"
+        self.share = done / total
+        self.said = f"{far} {'became numbers' if unit == TEXTS else message} …"
         if self.is_stopped:
-            raise Cancelled(f"Stopped after {done:,} of {total:,} texts: nothing was kept.")
+            raise Cancelled(f"Stopped after {far}: nothing was kept.")
 
 
 def _in_thread(make: Callable[[], Any]) -> Future[Any]:

@@ -5,15 +5,19 @@ The file has no name, so a killed process leaves nothing behind and nobody reads
 space is free again when the last array that maps it is gone.
 """
 
+import errno
 import math
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pillar_core import store
 from pillar_core.arrays import Array
+from pillar_core.data.progress import BYTES, progress_of
 from pillar_core.store.files import writable
 
 LARGEST_IN_MEMORY = 512 * 2**20
@@ -39,7 +43,7 @@ def on_disk(
     with writable(root, "Nothing was kept. "):
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=root) as file:
-            for piece in pieces:
+            for piece in _announced(pieces, math.prod(shape) * np.dtype(dtype).itemsize, root):
                 file.write(piece)
             file.flush()
             count = file.tell() // (np.dtype(dtype).itemsize * math.prod(shape[1:]))
@@ -50,6 +54,26 @@ def on_disk(
                 return np.empty(full_shape, dtype)
             mapped: Array = np.memmap(file, dtype, "c", shape=full_shape, order=order)  # type: ignore[call-overload]
             return mapped
+
+
+def _announced(pieces: Iterable[Any], n_bytes: int, root: Path) -> Iterator[Any]:
+    """The pieces, once whoever watches knows how much goes where, and that there is room; after
+    each, how far it is. Below 0 bytes nobody knows yet.
+
+    Raises OSError: the disk has less room.
+    """
+    free, done = shutil.disk_usage(root).free, 0
+    if free < n_bytes:
+        words = f"{n_bytes / 1e6:,.0f} MB are to come, {free / 1e6:,.0f} MB are free"
+        raise OSError(errno.ENOSPC, words)
+    watch = progress_of(BYTES) if n_bytes > 0 else None
+    for piece in pieces:
+        if watch is not None:
+            watch(done, n_bytes, f"of rows in {root}, until the work ends")
+        yield piece
+        done += memoryview(piece).nbytes
+    if watch is not None:
+        watch(done, n_bytes)
 
 
 def take_rows(rows: Array, numbers: Array) -> Array:

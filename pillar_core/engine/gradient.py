@@ -145,7 +145,7 @@ def bounded_logits(
     """
     heads, classes, k = weights.shape
     flat = weights.reshape(heads * classes, k).double()
-    if z.device.type != "cpu" or not float(flat.norm()) <= LONGEST_HEAD:
+    if z.device.type != "cpu" or not float(weights.norm()) <= LONGEST_HEAD / 2:
         flat = flat.renorm(2, 0, LONGEST_HEAD)
     logits = exact_products(flat, z).view(heads, classes, -1)
     if z.device.type != "cpu" or (
@@ -217,14 +217,16 @@ def row_sum(
 ) -> torch.Tensor:
     """Σ_i residual_i ⊗ z_i, (R, k) float64: products of float32 numbers are exact there. residuals:
     (R, n); z: (n, k). total: what they are added to, in place."""
-    if total is None:
-        total = torch.zeros((residuals.shape[0], z.shape[1]), dtype=torch.float64, device=z.device)
-    left, sums = in_numpy(residuals), in_numpy(total)
     for part, rows in wide_parts(z, len(residuals)):
-        if isinstance(rows, np.ndarray) and len(left) * rows.size <= SMALL_PRODUCT:
-            sums += left[:, part].astype(np.float64, copy=False) @ rows
+        left = residuals[:, part].double()
+        is_small = isinstance(rows, np.ndarray) and len(left) * rows.size <= SMALL_PRODUCT
+        if total is None or is_small:
+            product = torch.as_tensor(_product(in_numpy(left), rows))
+            total = product if total is None else total.add_(product)
         else:  # a product of its own would be written and read once more
-            total.addmm_(residuals[:, part].double(), torch.as_tensor(rows))
+            total.addmm_(left, torch.as_tensor(rows))
+    if total is None:
+        return torch.zeros((len(residuals), z.shape[1]), dtype=torch.float64, device=z.device)
     return total
 
 

@@ -160,7 +160,7 @@ def heavy_ball(
         velocity = velocity.mul_(momenta).add_(mean) if has_momentum else mean
         if has_decay:
             velocity += decays * state
-        return state - torch.mul(rates, velocity, out=mean)
+        return torch.sub(state, torch.mul(rates, velocity, out=mean), out=mean)
 
     return descend
 
@@ -287,14 +287,15 @@ def trained_state(
                         for mechanism, part in zip(used, sums, strict=True)
                     ]
                 ).float()
-            total = torch.zeros_like(state, dtype=torch.float64)
+            total = None
             source, most = rows()
             for part in slices(len(indices), most):
                 places = part if picked is None else picked[part]
                 batch = source[places], squared_rows()[places], labels[places]
-                _add_clipped(total, *batch, state, norms, clipping)
+                total = _with_clipped(total, *batch, state, norms, clipping)
             noisy = torch.empty_like(state)
-            for head, (mechanism, part) in enumerate(zip(used, total, strict=True)):
+            sums = torch.zeros_like(state, dtype=torch.float64) if total is None else total
+            for head, (mechanism, part) in enumerate(zip(used, sums, strict=True)):
                 noisy[head] = mechanism.release(part)
             return noisy
 
@@ -336,24 +337,29 @@ def wide_rows_at_once(state: torch.Tensor) -> int:
     return min(rows_at_once(state), most)
 
 
-def _add_clipped(
-    total: torch.Tensor,
+def _with_clipped(
+    total: torch.Tensor | None,
     z: torch.Tensor,
     squared_rows: torch.Tensor,
     labels: torch.Tensor,
     state: torch.Tensor,
     norms: torch.Tensor,
     clipping: Clipping,
-) -> None:
-    """Adds Σ clip(g_i) over wide rows z to `total` (H, C, k)."""
+) -> torch.Tensor:
+    """`total` (H, C, k) with Σ clip(g_i) over wide rows z, added in place; None for 0."""
+    if clipping.scaling is None and clipping.reference is None:
+        return clipped_sum(z, squared_rows, labels, state, norms, total)
     if clipping.scaling is not None:
-        by_head = zip(total, state, clipping.scaling, norms.tolist(), strict=True)
-        for sums, weights, root, norm in by_head:
-            sums += preconditioned_sum(z, labels, weights, root, l2_clip_norm=norm)
-    elif clipping.reference is not None:
-        total += clipped_difference_sum(z, squared_rows, labels, state, norms, clipping.reference)
+        by_head = zip(state, clipping.scaling, norms.tolist(), strict=True)
+        more = torch.stack(
+            [
+                preconditioned_sum(z, labels, weights, root, l2_clip_norm=norm)
+                for weights, root, norm in by_head
+            ]
+        )
     else:
-        clipped_sum(z, squared_rows, labels, state, norms, total)
+        more = clipped_difference_sum(z, squared_rows, labels, state, norms, clipping.reference)
+    return more if total is None else total.add_(more)
 
 
 def _initial(heads: Sequence[Head], k: int, n_classes: int, bias: bool) -> torch.Tensor:

@@ -14,6 +14,7 @@ from pillar_core.backbones import extract
 from pillar_core.backbones.cards import fit_of, identity_of
 from pillar_core.backbones.names import address
 from pillar_core.data import encoding, recipes
+from pillar_core.data.progress import TEXTS, progress_of
 from pillar_core.data.raw import Roles
 from pillar_core.errors import DataError, SettingError, StoreError
 from pillar_core.params import COUNT
@@ -180,7 +181,7 @@ def _through_encoder(
     if own is None or columns is None or not rows.texts:
         raise DataError(f"{rows.name!r} holds no texts, which the backbone {encoder} takes.")
     _refuse_beginnings(rows, own, columns)
-    watch, n_train = progress or encoding.progress_of_texts(), len(rows.x_train)
+    watch, n_train = progress or progress_of(TEXTS), len(rows.x_train)
     try:
         train, test, _ = extract(rows, backbone=encoder, progress=watch, cancelled=cancelled)
     except StoreError:  # nothing can be kept here

@@ -20,7 +20,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 import pillar_core as pc
 from pillar_core import store, texts
 from pillar_core.backbones import forget, is_ready
-from pillar_core.data import encoding
+from pillar_core.data import encoding, progress
 from pillar_core.errors import Cancelled, MissingDependencyError, StoreError
 from pillar_core.runs import splitting
 from pillar_core.texts import minilm
@@ -165,7 +165,7 @@ def test_a_reading_that_was_stopped_goes_on_and_is_kept(package, monkeypatch):
         if done == 64:
             raise Cancelled("stopped")
 
-    with encoding.report_progress(lambda: stop), pytest.raises(Cancelled):
+    with progress.report_progress(lambda unit: stop), pytest.raises(Cancelled):
         pc.load_features(tickets(100, 0), minilm.NAME, **how)
     encode = minilm.opened()
     assert not is_ready(rows, backbone=minilm.NAME)

@@ -19,11 +19,11 @@ import pytest
 import torch
 
 import pillar_core as pc
-from pillar_core import texts
-from pillar_core.data import encoding, frames, reader, recipes, scratch, uploads
+from pillar_core import store, texts
+from pillar_core.data import encoding, frames, progress, reader, recipes, scratch, uploads
 from pillar_core.data.parts import pack, unpack
 from pillar_core.data.sets import embedded
-from pillar_core.errors import Cancelled, DataError, MissingDependencyError
+from pillar_core.errors import Cancelled, DataError, MissingDependencyError, StoreError
 from pillar_core.runs import loaded
 from pillar_core.splits import view
 from pillar_core.splits.basis import has_units, moments
@@ -268,7 +268,7 @@ def test_texts_beside_numbers_share_one_scale():
 def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(monkeypatch):
     frame, public = tickets(300, 0), tickets(100, 1)
     load = functools.partial(pc.load_features, frame, label="queue", text="message", public=public)
-    plain, told = load(), list[tuple[int, int]]()
+    plain, told = load(), list[tuple[str, int, int, str]]()
     fit = functools.partial(pc.run, "pillar", epsilon=1.0, k=5)
     expected = fit(pc.split(plain, public=public)).classifier.weights
     monkeypatch.setattr(texts, "AT_ONCE", 128)
@@ -276,8 +276,8 @@ def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(m
     monkeypatch.setattr(scratch, "BLOCK", 2**16)
     monkeypatch.setattr(encoding, "SOON_DONE", 128)
     monkeypatch.setattr(view, "MOST_KEPT", 0)
-    with encoding.report_progress(
-        lambda: lambda done, total, message="": told.append((done, total))
+    with progress.report_progress(
+        lambda unit: lambda done, total, message="": told.append((unit, done, total, message))
     ):
         large = load()
     assert isinstance(large.x_train.base, np.memmap)
@@ -287,12 +287,21 @@ def test_a_large_table_lies_on_the_disk_tells_how_far_it_is_and_can_be_stopped(m
         large.texts == plain.texts,
     ) == (True,) * 3
     assert (fit(pc.split(large, public=public)).classifier.weights == expected).all()
-    assert told == [(128, 300), (256, 300), (300, 300)]
+    done = [tuple(how_far) for unit, *how_far, _ in told if unit == "texts"]
+    assert done == [(128, 300), (256, 300), (300, 300)]
+    size = 300 * 256 * 4
+    where = f"of rows in {store.default().root}, until the work ends"
+    assert told[0] == ("bytes", 0, size, where)
+    full = SimpleNamespace(free=size - 1)
+    monkeypatch.setattr("shutil.disk_usage", lambda place: full)
+    with pytest.raises(StoreError, match=r"are to come, .* are free.*Nothing was kept"):
+        load()
+    full.free = size
     is_stopped = threading.Event()
     making = reader.Encoding(lambda: load() if is_stopped.wait(60) else plain)
     making.stop()
     is_stopped.set()
-    with pytest.raises(Cancelled, match="after 128 of 300 texts"):
+    with pytest.raises(Cancelled, match=r"after 0 of .* bytes"):
         _ = making.rows
 
 
