@@ -194,7 +194,7 @@ def logits_of(state: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
 
 def with_bias(z: torch.Tensor, *, bias: bool) -> torch.Tensor:
     """Rows (n, k), with a one behind each where the head has intercepts."""
-    return torch.cat([z, torch.ones((len(z), 1))], dim=1) if bias else z
+    return torch.nn.functional.pad(z, (0, bias), value=1.0)
 
 
 def _residuals(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:

@@ -115,18 +115,6 @@ def test_entries_in_another_form_are_missing(monkeypatch):
     assert store.default().get_json("record", "a" * 32) == {"accuracy": 0.9}
 
 
-def test_a_calibration_of_another_version_is_checked_before_it_is_used():
-    split = pc.split(pc.load_dataset("digits"))
-    before = pc.run("noisy_gd", split, epsilon=1.37)
-    for item in store.default().ls("calibration"):
-        value = store.default().get_json("calibration", item.key)
-        store.default().delete("calibration", item.key)
-        store.default().put_json("calibration", item.key, value / 2)  # half the noise
-    again = pc.run("noisy_gd", split, epsilon=1.37)
-    assert again.guarantee.epsilon.upper <= 1.37
-    assert again.settings == before.settings
-
-
 @pytest.mark.parametrize("form", ["fewer fields", "more fields"])
 def test_jobs_of_another_version_are_read_or_failed(form, monkeypatch):
     monkeypatch.setattr("pillar_core.jobs.api._start", lambda *_: None)
