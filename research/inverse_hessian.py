@@ -115,7 +115,7 @@ def inverse_hessian(
     weights: torch.Tensor, rows: HeadRows, included: Array, plan: HeadPlan
 ) -> Array:
     """(N,) scores of the pool's rows under one head (C, k + bias)."""
-    weights, z = weights.double(), trajectory.with_bias(rows.z, bias=plan.bias).double()
+    weights, z = weights.double(), rows.wide(bias=plan.bias).double()
     around = Quadratic.around(weights, z, rows.y, plan, 0.5)
     gradients = clipped(weights, z, rows.y, plan) @ around.vectors
     is_in = torch.from_numpy(included).double()
@@ -243,13 +243,11 @@ def _scores(plan: RunPlan, has_canary: bool) -> dict[str, Array]:
     known = trajectory.states(
         torch.stack([_noiseless(rows, head_plan)]).transpose(0, 1), head_plan
     )[-1][0].double()
-    z = trajectory.with_bias(rows.z, bias=head_plan.bias).double()
+    z = rows.wide(bias=head_plan.bias).double()
     around = Quadratic.around(known, z, rows.y, head_plan, 1.0)
     push = (
         around.vectors.T
-        @ clipped(
-            known, trajectory.with_bias(added.z, bias=head_plan.bias).double(), added.y, head_plan
-        ).flatten()
+        @ clipped(known, added.wide(bias=head_plan.bias).double(), added.y, head_plan).flatten()
     )
     direction = around.vectors @ (around.push / around.variance * push)
     return {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.auditing.trajectory import HeadRows, logits_of, summed_gradients, with_bias
+from pillar_core.auditing.trajectory import HeadRows, logits_of, summed_gradients
 from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan
 from pillar_core.engine.gradient import clip_factors, cross_entropy_residuals
@@ -117,7 +117,7 @@ def train_shadows(
     individual μ they are normal, N(±μ²/2, μ²).
     """
     mask = torch.from_numpy(np.ascontiguousarray(included))
-    z = with_bias(rows.z, bias=plan.bias)
+    z = rows.wide(bias=plan.bias)
     squared = torch.linalg.vector_norm(z, dim=1).square()
     clip = torch.full((len(mask),), plan.l2_clip_norm)
     mechanism = GaussianMechanism(
@@ -146,7 +146,7 @@ def train_shadows(
 
 def confidences(state: torch.Tensor, rows: HeadRows, *, bias: bool) -> Array:
     """(H, n) float64 log p_y − log(1 − p_y) of every row under every head."""
-    logits = logits_of(state, with_bias(rows.z, bias=bias))
+    logits = logits_of(state, rows.wide(bias=bias))
     index = rows.y.expand(len(state), 1, -1)
     labelled = logits.gather(1, index)[:, 0]
     rest: torch.Tensor = torch.logsumexp(logits.scatter(1, index, -torch.inf), dim=1)

@@ -41,6 +41,10 @@ class HeadRows:
             torch.from_numpy(np.asarray(y, dtype=np.int64)),
         )
 
+    def wide(self, *, bias: bool) -> torch.Tensor:
+        """(n, k + bias) rows, with a one behind each where the head has intercepts."""
+        return torch.nn.functional.pad(self.z, (0, bias), value=1.0)
+
 
 class ReleaseTape:
     """A tape at the ledger's gate that keeps what was released and how, and before its noise, in
@@ -88,7 +92,7 @@ def states(released: torch.Tensor, plan: HeadPlan) -> list[torch.Tensor]:
 def gradient_norms(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
     """(H, n) float32 norms of the rows' gradients, weights and bias together, before any
     clipping."""
-    lengths = torch.linalg.vector_norm(with_bias(rows.z, bias=plan.bias), dim=1)
+    lengths = torch.linalg.vector_norm(rows.wide(bias=plan.bias), dim=1)
     norms: torch.Tensor = _residuals(rows, state, plan).square().sum(1).sqrt() * lengths
     return norms
 
@@ -160,14 +164,14 @@ def clipped_gradient(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> tor
     """
     clip = torch.full((state.shape[0],), plan.l2_clip_norm)
     squares = squared_lengths(rows.z) + plan.bias
-    return clipped_sum(with_bias(rows.z, bias=plan.bias), squares, rows.y, state, clip)
+    return clipped_sum(rows.wide(bias=plan.bias), squares, rows.y, state, clip)
 
 
 def clipped_rows(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
     """(n, C·(k + bias)) float64 clipped gradients of single rows at one head's weights (C, k +
     bias): for few rows."""
     residuals = _residuals(rows, state[None], plan)[0].double()
-    z = with_bias(rows.z, bias=plan.bias).double()
+    z = rows.wide(bias=plan.bias).double()
     gradients = (residuals.T[:, :, None] * z[:, None, :]).flatten(1)
     norms = torch.linalg.vector_norm(gradients, dim=1, keepdim=True)
     clipped: torch.Tensor = gradients * (plan.l2_clip_norm / norms.clamp(min=1e-30)).clamp(max=1.0)
@@ -177,7 +181,7 @@ def clipped_rows(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.T
 def plain_gradient(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
     """Σ g_i over `rows` without any clipping, in the shape of `state`."""
     residuals = _residuals(rows, state, plan)
-    return summed_gradients(residuals, with_bias(rows.z, bias=plan.bias))
+    return summed_gradients(residuals, rows.wide(bias=plan.bias))
 
 
 def summed_gradients(residuals: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
@@ -192,10 +196,5 @@ def logits_of(state: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     return logits
 
 
-def with_bias(z: torch.Tensor, *, bias: bool) -> torch.Tensor:
-    """Rows (n, k), with a one behind each where the head has intercepts."""
-    return torch.cat([z, torch.ones((len(z), 1))], dim=1) if bias else z
-
-
 def _residuals(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
-    return cross_entropy_residuals(logits_of(state, with_bias(rows.z, bias=plan.bias)), rows.y)
+    return cross_entropy_residuals(logits_of(state, rows.wide(bias=plan.bias)), rows.y)

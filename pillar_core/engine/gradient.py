@@ -120,11 +120,15 @@ def in_numpy(values: torch.Tensor) -> Any:
 
 
 def _product(left: Any, right: Any) -> Any:
-    """left @ right, both numpy's or torch's; a small one by numpy, whose library takes half the
-    time there, a large one by torch."""
-    if isinstance(left, torch.Tensor) or len(left) * right.size <= SMALL_PRODUCT:
+    """left @ right, both numpy's or torch's."""
+    if isinstance(right, torch.Tensor) or _is_small(left, right):
         return left @ right
     return (torch.from_numpy(left) @ torch.from_numpy(right)).numpy()
+
+
+def _is_small(left: Any, right: Any) -> bool:
+    """Whether numpy makes their product, whose library takes half the time of torch there."""
+    return isinstance(right, np.ndarray) and len(left) * right.size <= SMALL_PRODUCT
 
 
 def cross_entropy_residuals(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -219,8 +223,7 @@ def row_sum(
     (R, n); z: (n, k). total: what they are added to, in place."""
     for part, rows in wide_parts(z, len(residuals)):
         left = residuals[:, part].double()
-        is_small = isinstance(rows, np.ndarray) and len(left) * rows.size <= SMALL_PRODUCT
-        if total is None or is_small:
+        if total is None or _is_small(left, rows):
             product = torch.as_tensor(_product(in_numpy(left), rows))
             total = product if total is None else total.add_(product)
         else:  # a product of its own would be written and read once more

@@ -104,6 +104,18 @@ class Method(Generic[S]):
         """Whether the method spends a budget at all."""
         return self.budget_setting is not None
 
+    @property
+    def package(self) -> str:
+        """Where a learner comes from that is not the library's own, installed or registered in this
+        process; "" for its own."""
+        modules = (
+            getattr(part, "__module__", "").partition(".")[0]
+            for part in (self.fit, self.fit_many, self.cost, self.settings)
+        )
+        return METHODS.packages.get(self.name) or next(
+            (module for module in modules if module not in ("", "pillar_core", "functools")), ""
+        )
+
     def train(self, settings: S, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
         """One run, by `fit` or by `fit_many` of one."""
         if self.fit is not None:
@@ -151,6 +163,7 @@ def group_runs(*names: str, per_seed: bool = False) -> Callable[[FitGroup[S]], F
                 )
             return [results[position] for position in range(len(runs))]
 
+        fit_many.__module__ = fit_group.__module__
         return fit_many
 
     return decorate

@@ -42,11 +42,7 @@ def rates(table: pd.DataFrame, *, present: float | None = None) -> Figure:
         hover = f"{name}: %{{y:.3g}} rows at %{{x:.3g}}<extra>{rows['form'].iloc[0]}</extra>"
         looks = {"width": 3.4 if name == "PILLAR" else 2.2, "dash": dash}
         figure.line(rows["x"], rows["rows"], colour, name=name, hover=hover, end=name, **looks)
-    if len(finite):
-        span = {"low": float(finite["rows"].min()), "high": float(finite["rows"].max())}
-        figure.name_ends(**span, height=360, is_log=True)
-    if present is not None:
-        figure.rule(x=present)
+    _finish_lines(figure, finite["rows"], present, height=360)
     summary = "; ".join(f"{name} {rows:.2g} at {x:g}" for x, rows, name, _ in figure.ends)
     return figure.finish(
         title="How many private rows does each approach need?",
@@ -160,11 +156,7 @@ def rows_against_dimension(table: pd.DataFrame, *, present: int | None = None) -
         )
         (d, first), (last_d, last) = rows[["d", "rows"]].iloc[[0, -1]].to_numpy()
         summary.append(f"{title}: {first:.0f} rows at d = {d:g}, {last:.0f} at {last_d:g}")
-    if len(finite):
-        span = {"low": float(finite["rows"].min()), "high": float(finite["rows"].max())}
-        figure.name_ends(**span, height=290, is_log=True)
-    if present is not None:
-        figure.rule(x=present)
+    _finish_lines(figure, finite["rows"], present, height=290)
     ticks = [10.0**power for power in range(9) if 10.0**power <= 2 * float(finite["rows"].max())]
     return figure.finish(
         title="How do the rows needed grow with the dimension?",
@@ -307,3 +299,13 @@ def component_table(labels: Array, *, k: int) -> pd.DataFrame:
             "in_disjunction": np.arange(len(labels)) < k,
         }
     )
+
+
+def _finish_lines(
+    figure: Drawing, rows: "pd.Series[float]", present: float | None, *, height: int
+) -> None:
+    """Names the lines of rows at their ends, and marks the present place."""
+    if len(rows):
+        figure.name_ends(low=float(rows.min()), high=float(rows.max()), height=height, is_log=True)
+    if present is not None:
+        figure.rule(x=present)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pillar_core.data import raw
-from pillar_core.methods import METHODS, Method
+from pillar_core.methods import Method
 from pillar_core.runs import private_tests
 from pillar_core.types import BY_COIN, SemiPrivateSplit
 
@@ -124,21 +124,9 @@ def assumptions_of(
         yield of_persons if is_of_persons else ROW_APART
     if split.text_embeddings is not None:
         yield TEXT_PUBLIC
-    if package := _package_of(learner):
-        yield FOREIGN.format(package)
+    if learner.package:
+        yield FOREIGN.format(learner.package)
     yield from learner.assumptions
-
-
-def _package_of(learner: Method[Any]) -> str:
-    """Where a learner comes from that is not the library's own, installed or registered in this
-    process; "" for its own."""
-    modules = (
-        getattr(part, "__module__", "").partition(".")[0]
-        for part in (learner.fit, learner.fit_many, learner.cost)
-    )
-    return METHODS.packages.get(learner.name) or next(
-        (module for module in modules if module not in ("", "pillar_core", "functools")), ""
-    )
 
 
 def owner_of(assumption: str) -> str:

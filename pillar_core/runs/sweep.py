@@ -63,7 +63,9 @@ AXES: Form = {
 """The type of the values of each axis that is no setting of a method."""
 SETTING = bool | int | float | str | None
 """The type of a method's setting."""
-ENGINE_VERSION = 2
+ENGINE_VERSION, ENGINE_VERSION_ELSEWHERE = 2, 3
+"""Of what learners train with: ours also raise their own versions when their numbers change, others
+cannot."""
 CENTRE_VERSION = 2
 """Of the centre and intercept of unequal classes."""
 MOST_CELLS = 20_000
@@ -178,12 +180,12 @@ def run_key(spec: RunSpec, *, rows: Mapping[str, str] | None = None) -> str:
     """The cache key of a spec: its content, the version of each part that makes its result, and
     `rows`, what `rows_of` said of it."""
     rows = rows_of(spec.data, spec.split) if rows is None else rows
+    learner = METHODS[spec.method]
     dataset = DATASETS.find(spec.data["dataset"])
     public = DATASETS.find(spec.split.get("public") or "")
     versions = {
-        "engine": ENGINE_VERSION
-        + (spec.method in METHODS.packages),  # whose heads drew other noise
-        "method": METHODS[spec.method].version,
+        "engine": ENGINE_VERSION_ELSEWHERE if learner.package else ENGINE_VERSION,
+        "method": learner.version,
         "dataset": 0 if dataset is None else dataset.version,
         "backbone": revision(spec.data["backbone"]),
         "accountant": accounting.ACCOUNTANTS[spec.accountant].version,
@@ -237,7 +239,7 @@ def find(key: str) -> RunRecord | None:
     stored = store.default().get_json("record", key)
     if stored is None or stored.get("error") is not None:
         return None
-    if "extra" not in stored["facts"] and stored["method"] in METHODS.packages:
+    if "extra" not in stored["facts"] and METHODS[stored["method"]].package:
         return None
     return record_of(stored, facts=PublicFacts(**stored["facts"]), data="")
 

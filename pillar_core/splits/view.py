@@ -4,6 +4,7 @@ that it declared."""
 import dataclasses
 import functools
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from pillar_core.splits.basis import (
 from pillar_core.splits.transform import Transform, unit_rows
 from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit
 
+T = TypeVar("T")
 FIRST_WIDTH = 64
 """Private rows are projected onto so many directions at first, and onto twice as many once k is
 above them: the first ones are kept, and only the others are added."""
@@ -81,29 +83,24 @@ class View:
 
     def basis(self, *, standardise: bool | None, centre: bool | None) -> PublicBasis:
         """The public eigenbasis, computed once a split."""
-        settings = self.resolve(standardise, centre)
-        return self.memo.get(
-            ("basis", *settings),
-            lambda: public_basis(
-                self.x_public,
-                standardise=settings[0],
-                centre=settings[1],
-                block=self.block,
-                weights=self.weights,
-            ),
-        )
+        return self._of_public_rows(public_basis, standardise, centre)
 
     def moments(
         self, *, standardise: bool | None, centre: bool | None
     ) -> tuple[Array | None, Array | None]:
         """(mean, scale) of the public rows, (d,) float32 each or None, computed once a split."""
-        settings = self.resolve(standardise, centre)
+        return self._of_public_rows(moments, standardise, centre)
+
+    def _of_public_rows(
+        self, compute: Callable[..., T], standardise: bool | None, centre: bool | None
+    ) -> T:
+        is_standardised, is_centred = self.resolve(standardise, centre)
         return self.memo.get(
-            ("moments", *settings),
-            lambda: moments(
+            (compute.__name__, is_standardised, is_centred),
+            lambda: compute(
                 self.x_public,
-                standardise=settings[0],
-                centre=settings[1],
+                standardise=is_standardised,
+                centre=is_centred,
                 block=self.block,
                 weights=self.weights,
             ),

@@ -35,10 +35,10 @@ from pillar_core.mechanisms import gaussian, poisson
 from pillar_core.mechanisms.exponential import ExponentialMechanism
 from pillar_core.mechanisms.gaussian import GaussianMechanism
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd
-from pillar_core.methods import METHODS
+from pillar_core.methods import METHODS, Method
 from pillar_core.methods.baselines import dp_pca
 from pillar_core.methods.closed_form import pillar_kalman, pillar_one_shot
-from pillar_core.methods.parts import voting
+from pillar_core.methods.parts import descent, voting
 from pillar_core.methods.parts.deep import gradients as deep_gradients
 from pillar_core.methods.parts.deep import networks, train
 from pillar_core.methods.parts.deep import settings as deep_settings
@@ -53,7 +53,7 @@ from pillar_core.splits import split as splits
 from pillar_core.studies import tuning as selection
 from pillar_core.studies.advice import choice
 from pillar_core.studies.evidence import attacks
-from pillar_core.types import Persons, RunSpec
+from pillar_core.types import Persons, Provenance, RunSpec
 
 EXPONENTIAL = importlib.import_module("pillar_core.mechanisms.exponential")
 TRIM = importlib.import_module("pillar_core.screening.trim")
@@ -261,6 +261,59 @@ def of_private_rows(original):
         ),
         **how,
     )
+
+
+def by_the_rows_of_a_batch(original):
+    """The divisor is the number of rows that were drawn."""
+
+    @contextlib.contextmanager
+    def following(self):
+        sound = GaussianMechanism.release
+        with original(self) as rows:
+            times = self._probability * self._n_rows / max(1, len(rows))
+            with patch.object(GaussianMechanism, "release", lambda *of: times * sound(*of)):
+                yield rows
+
+    return following
+
+
+def by_private_norms(original):
+    """The clip norm is a quantile of the private rows' numbers."""
+
+    def train_heads(z, y, heads, **more):
+        clip = max(0.01, float(np.quantile(np.abs(z), 0.9)))
+        plans = [dataclasses.replace(head.plan, l2_clip_norm=clip) for head in heads]
+        return original(z, y, [*map(with_plan, heads, plans)], **more)
+
+    return train_heads
+
+
+def with_plan(head, plan):
+    return dataclasses.replace(head, plan=plan)
+
+
+def with_a_median(original):
+    """The result has a statistic of the private rows."""
+
+    def train(self, settings, view, *rest):
+        norm = float(np.median(np.linalg.norm(checks.private_rows(view)[0], axis=1)))
+        return dataclasses.replace(
+            original(self, settings, view, *rest),
+            diagnostics={"median norm": (norm, Provenance.PRIVATE)},
+        )
+
+    return train
+
+
+@contextlib.contextmanager
+def uncharged_shuffle(q, n, stream, ledgers):
+    """A shuffled batch whose Poisson event the learner writes itself."""
+    sound = ledgers[0].release
+    ledgers[0].release = lambda event, *rest, **more: sound(
+        ledger.subsample(event, q), *rest, **more
+    )
+    yield np.sort(np.argsort(stream.random(n))[: int(q * n)])
+    ledgers[0].release = sound
 
 
 def by_rows_present(original):
@@ -621,6 +674,15 @@ FAULTS = (
         "sampling", "one sample for all steps", *SAMPLE, drawn_once, ("dp_sgd", "private_knn"), True
     ),
     Fault("sampling", "rows in pairs", *SAMPLE, in_pairs, ("dp_sgd",), True),
+    Fault(
+        "sampling",
+        "a Poisson event without a Poisson sample",
+        poisson,
+        "draw_batch",
+        lambda _: uncharged_shuffle,
+        ("dp_sgd",),
+        True,
+    ),
     _allocated(
         "sampling", "a shuffle charged as random allocation", poisson, "steps_of_rows", equal_parts
     ),
@@ -706,6 +768,31 @@ FAULTS = (
         "moments",
         of_private_rows,
         ("dp_sgd", "dope_sgd"),
+    ),
+    Fault(
+        "post-processing",
+        "the divisor counts the batch",
+        poisson.Batches,
+        "next",
+        by_the_rows_of_a_batch,
+        ("dp_sgd",),
+        True,
+    ),
+    Fault(
+        "post-processing",
+        "clip norm from a private quantile",
+        descent,
+        "train_heads",
+        by_private_norms,
+        ("dp_sgd",),
+    ),
+    Fault(
+        "post-processing",
+        "a private statistic beside the model",
+        Method,
+        "train",
+        with_a_median,
+        ("dp_sgd",),
     ),
     Fault(
         "post-processing",

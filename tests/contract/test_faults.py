@@ -1,9 +1,11 @@
 """One planted fault of each kind is seen, on every test run; the whole table is made by `python -m
 contract.faults`."""
 
+import numpy as np
 import pytest
 
 from contract import faults
+from pillar_core.ledger import Call
 
 KINDS = {fault.kind: fault for fault in reversed(faults.FAULTS)}
 """The first fault of each kind."""
@@ -42,3 +44,9 @@ def test_the_audit_of_the_pages_sees_what_a_score_of_steps_does_not(words):
 )
 def test_every_other_fault_is_seen_in_its_first_learner(fault):
     assert faults.caught_by(fault, fault.learners[0])
+
+
+def test_calls_compare_to_the_last_bit():
+    assert Call("gaussian", (2,), 1.0, 1.0, 1.0) != Call(
+        "gaussian", (2,), np.nextafter(1.0, 2), 1.0, 1.0
+    )

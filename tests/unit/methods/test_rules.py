@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
-from contract.cases import case_for
+from contract.cases import case_for, small_split
 from pillar_core import params
 from pillar_core.errors import SettingError
 from pillar_core.methods import METHODS
+from pillar_core.methods.parts import rules
 
 
 @pytest.mark.parametrize("name", ["pillar", "noisy_gd", "gep", "adamix", "pda_dpmd"])
@@ -16,6 +17,12 @@ def test_a_cost_is_refused_while_a_setting_that_it_reads_is_unknown(name, field)
     case = case_for(METHODS[name])
     with pytest.raises(SettingError, match=f"{field} is not known yet"):
         METHODS[name].cost(params.replace_settings(case.settings, **{field: None}), case.view.facts)
+
+
+def test_a_batch_is_expected_to_be_its_share_of_the_private_rows():
+    facts = small_split().facts
+    found = [rules.sampling_probability(size, facts) for size in (30, None, 999)]
+    assert found == [30 / 120, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,14 @@ from unit.image_files import bright
 from users import raises, refuses, run_command, texts_in
 
 
+def saved(record, split, folder):
+    return pc.save_model(record, folder / "model.zip", classes=split.features.classes)
+
+
 @pytest.mark.parametrize("method", ["pillar", "dp_sgd", "jl"])
 def test_a_saved_model_predicts_as_the_record(split, method, tmp_path):
     record = pc.run(method, split, epsilon=2.0, seed=None)
-    path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+    path = saved(record, split, tmp_path)
     model = pc.load_model(path)
     assert_array_equal(
         model.predict(split.features.x_test), record.classifier.predict(split.features.x_test)
@@ -37,8 +41,7 @@ def test_the_card_holds_no_private_number_and_refuses_rows_of_another_width_or_w
     split, tmp_path
 ):
     record = pc.run("pillar", split, epsilon=2.0, seed=None)
-    pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
-    model = pc.load_model(tmp_path / "model.zip")
+    model = pc.load_model(saved(record, split, tmp_path))
     assert "accuracy" not in model.card
     assert "seed" not in json.dumps(model.card["settings"])
     refuses("shape", model.predict, np.zeros((2, 3)))
@@ -225,7 +228,7 @@ def test_a_trained_network_leaves_and_predicts_as_the_record(settings, tmp_path)
         pytest.importorskip("peft", reason="low-rank additions need peft: pip install '.[lora]'")
     split = pc.split(bright())
     record = pc.run(split=split, epsilon=50.0, seed=None, steps=3, batch_size=20, **settings)
-    path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+    path = saved(record, split, tmp_path)
     model = pc.load_model(path)
     x = split.features.x_test
     assert_allclose(model.classifier.scores(x), record.classifier.scores(x), rtol=1e-5, atol=1e-6)
@@ -250,7 +253,7 @@ def test_a_network_of_timm_leaves_without_the_folder_of_its_weights(tmp_path):
         trainable="head",
         network=network,
     )
-    path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+    path = saved(record, split, tmp_path)
     x = split.features.x_test
     expected = record.classifier.scores(x)
     weights.unlink()  # the file holds the whole network
@@ -277,7 +280,7 @@ def zipped(path, parts):
 def test_networks_of_another_making_are_refused(tmp_path):
     split = pc.split(bright())
     record = pc.run("from_scratch", split, epsilon=50.0, seed=None, steps=1, batch_size=8)
-    path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+    path = saved(record, split, tmp_path)
     card = json.loads(texts_in(path)["model.json"])
     for changed in (
         *(

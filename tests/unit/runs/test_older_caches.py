@@ -16,6 +16,7 @@ from pillar_core.jobs import api as jobs
 from pillar_core.jobs.kind import JOB_KINDS
 from pillar_core.jobs.state import Folder
 from pillar_core.methods import METHODS
+from pillar_core.methods.parts import descent
 from pillar_core.registry import Registry
 from pillar_core.runs import records, sweep
 from pillar_core.store import entry
@@ -76,6 +77,26 @@ def test_records_of_another_version_answer_nothing_and_enter_no_mean(age, monkey
     assert line["mean"] == pytest.approx(answers["accuracy"].mean())
 
 
+@pytest.mark.parametrize("part", ["fit", "step", "copy"])
+def test_an_engine_of_before_made_no_record_of_a_learner_from_elsewhere(part, monkeypatch):
+    own = METHODS["noisy_gd"]
+    parts = {
+        "fit": {"fit": lambda *arguments: own.train(*arguments), "fit_many": None},
+        "step": {
+            "fit_many": descent.fit_many_with(
+                descent.all_features, (), optimiser=lambda *_: lambda number, state, _: state
+            )
+        },
+        "copy": {},  # which says our own version
+    }
+    mine = dataclasses.replace(own, name="mine", **parts[part])
+    monkeypatch.setitem(METHODS._items, "mine", mine)
+    (cell, _) = sweep.specs_of(GRID | {"method": "mine"})
+    before = sweep.run_key(cell)
+    monkeypatch.setattr(sweep, "ENGINE_VERSION_ELSEWHERE", 2)
+    assert (sweep.run_key(cell) != before) == (part != "copy")
+
+
 def test_public_rows_of_another_version_make_another_key(monkeypatch):
     (cell, _) = sweep.specs_of(GRID | {"public": "mnist"})
     before = sweep.run_key(cell)
@@ -92,18 +113,6 @@ def test_entries_in_another_form_are_missing(monkeypatch):
     assert "counts as missing" in store.default().notes()[-1]
     assert store.default().put_json("record", "a" * 32, {"accuracy": 0.9})
     assert store.default().get_json("record", "a" * 32) == {"accuracy": 0.9}
-
-
-def test_a_calibration_of_another_version_is_checked_before_it_is_used():
-    split = pc.split(pc.load_dataset("digits"))
-    before = pc.run("noisy_gd", split, epsilon=1.37)
-    for item in store.default().ls("calibration"):
-        value = store.default().get_json("calibration", item.key)
-        store.default().delete("calibration", item.key)
-        store.default().put_json("calibration", item.key, value / 2)  # half the noise
-    again = pc.run("noisy_gd", split, epsilon=1.37)
-    assert again.guarantee.epsilon.upper <= 1.37
-    assert again.settings == before.settings
 
 
 @pytest.mark.parametrize("form", ["fewer fields", "more fields"])

@@ -27,6 +27,8 @@ from users import output_of, raises, run_command, texts_in
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
+BUDGET = (1.0, 1e-5, "add_or_remove_one")
+
 
 def a_test(relation="add_or_remove_one", most=None):
     return PrivateTest(
@@ -39,10 +41,15 @@ def features(n_public=0, seed=0):
     return pc.features(draw.standard_normal((200 + n_public, 5)), np.arange(200 + n_public) % 2)
 
 
+def accounted():
+    split = pc.split(features(), public_fraction=0.1)
+    return split, account_of(split.features), training_on(split, "PILLAR", BUDGET)
+
+
 def test_trainings_of_the_same_rows_add_up_whatever_share_is_public():
     rows = features()
     for share, budget in (
-        (0.1, (1.0, 1e-5, "add_or_remove_one")),
+        (0.1, BUDGET),
         (0.3, (0.5, 1e-5, "add_or_remove_one")),
         (0.3, (2.0, 0, "replace_one")),
     ):
@@ -66,7 +73,7 @@ def test_trainings_of_the_same_rows_add_up_whatever_share_is_public():
 def test_forgotten_rows_leave_no_hash_and_what_was_spent_on_them():
     name = uploads.keep(features())
     data = uploads.load(name)
-    training = training_on(pc.split(data), "PILLAR", (1.0, 1e-5, "add_or_remove_one"))
+    training = training_on(pc.split(data), "PILLAR", BUDGET)
     account_of(data, name).keep(training)
     receipts.note_answers(np.concatenate([data.x_train[:3], features(seed=1).x_train]))
     receipts.forget_data(name)
@@ -93,9 +100,7 @@ def test_a_service_hashes_no_more_rows_than_it_writes_down(monkeypatch):
 
 
 def test_a_training_that_ends_before_it_releases_anything_has_spent_nothing():
-    split = pc.split(features(), public_fraction=0.1)
-    account = account_of(split.features)
-    training = training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one"))
+    split, account, training = accounted()
     released = functools.partial(pc.run, "pillar", split, epsilon=1.0)
     for trains in (lambda: None, released):
         with pytest.raises(DataError, match="no room"), account.charged(training):
@@ -107,9 +112,7 @@ def test_a_training_that_ends_before_it_releases_anything_has_spent_nothing():
 
 
 def test_trainings_with_other_numbers_of_rows_of_a_person_are_one_sum():
-    split = pc.split(features(), public_fraction=0.1)
-    account = account_of(split.features)
-    training = training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one"))
+    _, account, training = accounted()
     for most in (1, 3, 2, None):
         account.keep(dataclasses.replace(training, rows_per_person=most))
     said = account.total(1e-5)
@@ -118,9 +121,7 @@ def test_trainings_with_other_numbers_of_rows_of_a_person_are_one_sum():
 
 
 def test_fits_that_end_together_are_all_written_down(monkeypatch):
-    split = pc.split(features(), public_fraction=0.1)
-    account = account_of(split.features)
-    training = training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one"))
+    _, account, training = accounted()
     account.keep(training)
     with monkeypatch.context() as patch:
         patch.setattr(Account, "_entries", lambda *_: ())  # as another fit saw it before
@@ -129,10 +130,10 @@ def test_fits_that_end_together_are_all_written_down(monkeypatch):
 
 
 def test_private_tests_are_in_the_sum_as_a_statement_counts_them():
-    split = pc.split(features(), public_fraction=0.1)
-    account, apart = account_of(split.features), Account(trained="rows", tested="persons")
+    _, account, training = accounted()
+    apart = Account(trained="rows", tested="persons")
     for each in (account, apart):
-        each.keep(training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one")))
+        each.keep(training)
     for _ in range(2):
         account.keep(a_test())
     apart.keep(a_test(most=3))
@@ -147,7 +148,7 @@ def test_a_private_test_of_persons_is_in_their_sum_whatever_the_number_of_rows()
     rows = features()
     split = pc.split(rows, persons=np.arange(200) // 4, rows_per_person=2)
     account = account_of(split.features)
-    account.keep(training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one")))
+    account.keep(training_on(split, "PILLAR", BUDGET))
     tests = [a_test(most=3), a_test(most=1)]
     for test in tests:
         account.keep(test)
