@@ -13,7 +13,14 @@ from typing import Any
 from pillar_core.errors import DataError
 from pillar_core.registry import toml_tables
 from pillar_core.studies.check.command import Command, Option, spelled
-from pillar_core.studies.check.source import Binding, Function, Source, arguments, last_word
+from pillar_core.studies.check.source import (
+    Binding,
+    Function,
+    Source,
+    arguments,
+    last_word,
+    wrappers,
+)
 
 FILE: Mapping[str, Any] = toml_tables(Path(__file__).with_name("calls.toml"))
 LONGEST = 50_000
@@ -56,8 +63,8 @@ def read_source(text: str, command: Command | None = None) -> Source:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    names = {node: last_word(node) for node in nodes if isinstance(node, ast.Call)}
-    calls = {call: others.get(name, name) for call, name in names.items()}
+    called = ((node, last_word(node)) for node in nodes if isinstance(node, ast.Call))
+    calls = {call: others.get(name, name) for call, name in called}
     source = Source(nodes, calls, places, command)
     _bind_all(source)
     return source
@@ -358,8 +365,7 @@ def _bind_parameters(source: Source, function: Function, *, is_known: bool) -> N
     fixed = [*names]
     for other in filter(None, (written.vararg, written.kwarg)):
         names[other.arg] = [Binding(other, None)]
-    wrappers = getattr(function, "decorator_list", [])
-    for wrapper in wrappers:
+    for wrapper in wrappers(function):
         if isinstance(wrapper, ast.Call) and last_word(wrapper) in ("option", "argument"):
             name, binding = _bind_option(source, wrapper)
             names[name].append(binding)
@@ -368,7 +374,7 @@ def _bind_parameters(source: Source, function: Function, *, is_known: bool) -> N
             bindings.append(Binding(function, None))
         return
     is_method = isinstance(source.parents[function], ast.ClassDef)
-    is_bound = is_method and "staticmethod" not in map(last_word, wrappers)
+    is_bound = is_method and "staticmethod" not in map(last_word, wrappers(function))
     order = [part.arg for part in places][is_bound:]
     for use in uses:
         for word, value in _passed(source, use, order, fixed):

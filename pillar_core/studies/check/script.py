@@ -20,6 +20,7 @@ from pillar_core.studies.check.changes import read_changes
 from pillar_core.studies.check.command import Command, read_command
 from pillar_core.studies.check.constants import Value
 from pillar_core.studies.check.fields import ALTERNATIVES, LIMITS
+from pillar_core.studies.check.names import paths_of
 from pillar_core.studies.check.reading import CALLS, NOISE, Draft, Reading, first_line
 from pillar_core.studies.check.source import Source, arguments, last_word
 from pillar_core.studies.check.turns import is_epochs, is_repeated, long_walks
@@ -31,6 +32,8 @@ _FIELDS = {
 }
 _LEFT_OUT = {"noise_multiplier", "epsilon", "delta", "epochs", "steps"}
 """Numbers that a library works out from others where they are None."""
+_SEARCHES = ("hyperparameter_search", "lr_find", "scale_batch_size")
+"""Methods that train an unknown number of times."""
 _LIBRARY = re.compile("opacus|privacy|fastdp|private_transformers|dp_accounting")
 _OPTIMISER = re.compile(
     "(Vectorized)?DP(Sparse)?(Keras)?(SGD|Adam|Adagrad|RMSProp|GradientDescent)(Gaussian)?(Optimizer)?"
@@ -209,14 +212,10 @@ def _stale(source: Source, call: ast.Call, old: Any, new: Any) -> list[ast.AST]:
         for use in source.uses[old.id]:
             is_same = isinstance(use, ast.Name) and source.bound(use) == source.bound(old)
             is_later = source.function(use) is not source.function(old) or use.lineno > end
-            match source.parents[use]:  # it makes a step, is walked through, or is handed on
-                case ast.Attribute(attr=word):
-                    trains = word == "step"
-                case ast.Call() | ast.For() as taker:
-                    trains = last_word(taker) not in ("len", "print")
-                case _:
-                    trains = False
-            parts += [use] if is_same and is_later and trains else []
+            taker, word = source.parents[use], last_word(source.parents[use])
+            is_handed = isinstance(taker, ast.Call | ast.For) and word not in ("len", "print")
+            is_step = isinstance(taker, ast.Attribute) and word == "step"
+            parts += [use] if is_same and is_later and (is_handed or is_step) else []
     for part in source.bound(new) if isinstance(new, ast.Name) else ():
         words = map(last_word, ast.walk(part.value or part.place))
         parts += [part.place] if part.place.lineno > end and new.id not in words else []
@@ -324,12 +323,10 @@ def _read_length(draft: Draft) -> None:
             " counted together."
         )
         set_ups = []
-    fits = [call for name, call in draft.calls if name == "fit" and "epochs" in arguments(call)]
-    fits += [
-        call for call, name in source.calls.items() if name == "fit" and _is_trainer(source, call)
-    ]
+    fits = [call for call, name in source.calls.items() if _trains(source, name, call)]
     for begun, what in ((set_ups, "Privacy is set up"), (fits, "Training starts")):
         again = [call for call in begun[:1] if is_repeated(source, call)]
+        again += [call for call in begun if source.calls[call] in _SEARCHES]
         for call in [*begun[1:], *again][:1]:
             words = (
                 f": {what} more than once, and the ε of all trainings add up. Say how long they"
@@ -338,11 +335,14 @@ def _read_length(draft: Draft) -> None:
             draft.tell(call, words, "epochs", "steps")
 
 
-def _is_trainer(source: Source, call: ast.Call) -> bool:
-    """Whether a call is a method of a Trainer, made where it is called or bound before."""
-    holder = last_word(getattr(call.func, "value", None))
-    bound = (*source.everywhere(holder), *source.members[holder])
-    return "Trainer" in (holder, *(last_word(part.value) for part in bound))
+def _trains(source: Source, name: str, call: ast.Call) -> bool:
+    """Whether a call that is none of the text's own trains: a bare `fit`, one of epochs, or what
+    trains of a Trainer, made where it is called or bound before."""
+    owner, names = getattr(call.func, "value", None), ("fit", "train", *_SEARCHES)
+    paths = paths_of(source, owner) if owner and name in names else ()
+    is_trainer = any(path.endswith(("Trainer", "Tuner")) for path in paths)
+    is_fit = name == "fit" and (owner is None or "epochs" in arguments(call))
+    return (is_fit or is_trainer) and call.func not in source.taken
 
 
 def _read_constants(draft: Draft) -> None:

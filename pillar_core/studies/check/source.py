@@ -65,15 +65,14 @@ class Source:
         self.members: Bindings = collections.defaultdict(list)
         self.uses = collections.defaultdict[str, list[ast.Name | ast.Attribute]](list)
         self.quoted = collections.defaultdict[str, list[ast.AST]](list)
+        self.functions = collections.defaultdict[str, list[Any]](list)
         for node in nodes:
+            if isinstance(node, Function) and (name := self.called(node)):
+                self.functions[name].append(node)
             for word in _quoted(node, self.parents.get(node)):
                 self.quoted[word].append(node)
             if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
                 self.uses[last_word(node)].append(node)
-        self.functions = collections.defaultdict[str, list[Any]](list)
-        for node in nodes:
-            if isinstance(node, Function) and self.called(node):
-                self.functions[self.called(node)].append(node)
         self.kinds = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
         self.opened, self.shared = dict[str, ast.AST](), set[str]()
         self.parsers = [call for call, name in calls.items() if name == "HfArgumentParser"]
@@ -95,14 +94,27 @@ class Source:
         object that is called takes its class's `__call__`."""
         taken = collections.defaultdict[ast.AST, list[str]](list)
         for name in self.functions.keys() | self.kinds.keys():
+            own = self.functions.get(name, [])
             for use in (*self.uses_of(name), *self.quoted[name.lstrip(".")]):
                 taken[use].append(name)
+            for wrapper in (part for function in own for part in wrappers(function)):
+                registry = getattr(getattr(wrapper, "func", wrapper), "value", None)
+                for use in self.uses[last_word(registry)]:
+                    for start in filter(self.is_called, (use, self.parents[use])):
+                        is_run = start is use or last_word(start)[:3] == "run"
+                        taken[start] += [name] if is_run else []
+        entries = (node for node in self.nodes if isinstance(node, ast.Subscript))
+        for node in entries:  # it may be any of them
+            is_any = re.match(r"(globals|locals)\(\)\[[^']", ast.unparse(node))
+            taken[node] += self.functions.keys() if is_any else ()
         for name, kind in self.kinds.items():
+            selves = self.selves(kind)
+            for use in selves:
+                taken[use] += [name] if use.id == "cls" and self.is_called(use) else []
             if "__call__" in (part.name for part in self.methods(kind)):
                 made = [self.parents[use] for use in self.uses[name]]
-                for use in (use for part in made for use in self.followed(part)):
-                    is_called = getattr(self.parents[use], "func", None) is use
-                    taken[use] += [".__call__"] if is_called else []
+                for use in filter(self.is_called, self.followed(*made, *selves)):
+                    taken[use].append(".__call__")
         return taken
 
     @functools.cached_property
@@ -122,9 +134,9 @@ class Source:
         bases = [base for part in kind.bases if (base := self.kinds.get(last_word(part))) != kind]
         return own + [part for base in bases if base for part in self.methods(base)]
 
-    def followed(self, made: ast.AST) -> list[ast.AST]:
+    def followed(self, *made: ast.AST) -> list[ast.AST]:
         """An object where it is made, and where the words that stand for it are taken."""
-        waiting, followed = [made], list[ast.AST]()
+        waiting, followed = [*made], list[ast.AST]()
         while waiting:
             part = waiting.pop()
             if part in followed:
@@ -134,10 +146,11 @@ class Source:
             if isinstance(holder, ast.IfExp | ast.BoolOp | ast.Await | ast.NamedExpr):
                 waiting.append(holder)
             elif isinstance(holder, ast.Return):
-                uses = self.uses_of(self.called(self.function(part)))
-                waiting += [call for use in uses if isinstance(call := self.parents[use], ast.Call)]
+                for use in self.uses_of(self.called(self.function(part))):
+                    waiting.append(self.parents[use] if self.is_called(use) else use)
             elif isinstance(holder, ast.Attribute) and self.parents[holder] in self.targets:
-                waiting.append(self.parents[holder])  # a method may return its object
+                is_own = f".{holder.attr}" in self.functions or holder.attr in self.members
+                waiting += [] if is_own else [self.parents[holder]]  # it may return its object
             for word, binding in self.targets.get(part, ()):
                 waiting += [
                     use
@@ -145,6 +158,20 @@ class Source:
                     if not isinstance(use, ast.Name) or binding in self.bound(use)
                 ]
         return followed
+
+    def selves(self, kind: ast.ClassDef) -> list[ast.Name]:
+        """Where the methods of a class take their own object."""
+        firsts = {part: part.args.args[0].arg for part in self.methods(kind) if part.args.args}
+        return [
+            use
+            for function, word in firsts.items()
+            for use in self.uses[word]
+            if isinstance(use, ast.Name) and self.bound(use) is self.names[function][word]
+        ]
+
+    def is_called(self, use: ast.AST) -> bool:
+        """Whether a part is what a call calls."""
+        return getattr(self.parents.get(use), "func", None) is use
 
     def taker(self, part: ast.AST) -> ast.AST:
         """What takes a part, as a keyword's value or in a text or not."""
@@ -191,8 +218,15 @@ class Source:
     def uses_of(self, name: str) -> list[ast.Name | ast.Attribute]:
         """Where the text takes its own function, class or method that is called so."""
         kind = ast.Attribute if name[:1] == "." else ast.Name
-        uses = (use for use in self.uses[name.lstrip(".")] if isinstance(use, kind))
-        return [use for use in uses if not isinstance(self.parents[use], ast.arg)]
+        own, uses = self.functions.get(name), list[ast.Name | ast.Attribute]()
+        for use in self.uses[name.lstrip(".")]:
+            holder = last_word(getattr(use, "value", None))
+            is_others = holder not in ("", "self") and own == [self.function(use)]
+            is_type = getattr(self.parents[use], "annotation", None) is use
+            scope = kind is ast.Attribute and self.holder(use, Function | ast.ClassDef)
+            is_kind = isinstance(use, kind) or isinstance(scope, ast.ClassDef)
+            uses += [use] if is_kind and not is_type and not is_others else []
+        return uses
 
     def path(self, node: ast.AST) -> Iterator[ast.AST]:
         """A part, then the one place where its function is taken, and so on outwards; the last may
@@ -221,13 +255,10 @@ class Source:
         decorates, called at one place."""
         path = [*self.path(node)]
         for place in path:
-            call, function = self.parents.get(place), self.function(place)
-            is_called = isinstance(call, ast.Call) and (
-                call.func is place or last_word(call) == "run"
-            )
+            is_called = self.is_called(place) or last_word(self.parents.get(place)) == "run"
             if (
                 not (is_called or place is node)
-                or getattr(function, "decorator_list", False)
+                or wrappers(self.function(place))
                 or any(isinstance(part, Loop) for part in self.around(place))
             ):
                 return False
@@ -253,6 +284,11 @@ class Source:
             yield from names.items()
 
 
+def wrappers(function: Any) -> Sequence[ast.expr]:
+    """What decorates a function or class."""
+    return getattr(function, "decorator_list", ())
+
+
 def last_word(node: ast.AST | None) -> str:
     """The name, attribute or key that a part is, or the name of what it calls."""
     match node:
@@ -265,6 +301,12 @@ def last_word(node: ast.AST | None) -> str:
     return ""
 
 
+def _registry(wrapper: Any) -> str:
+    """The name of the object that a decorator is a method of; "" for another."""
+    holder = getattr(getattr(wrapper, "func", wrapper), "value", None)
+    return holder.id if isinstance(holder, ast.Name) else ""
+
+
 def _quoted(node: ast.AST, holder: ast.AST | None) -> list[str]:
     """The names that a string calls or, as a key of `globals()` or in `getattr`, takes."""
     if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
@@ -272,6 +314,11 @@ def _quoted(node: ast.AST, holder: ast.AST | None) -> list[str]:
     takers = last_word(getattr(holder, "value", holder))
     if takers in ("globals", "locals", "vars", "getattr", "attrgetter", "methodcaller"):
         return [node.value]
+    try:
+        if not isinstance(holder, ast.JoinedStr):
+            ast.parse(node.value)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []  # it is no code
     return re.findall(r"(\w+)\s*\(", node.value)
 
 

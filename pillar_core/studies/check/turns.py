@@ -6,46 +6,32 @@ import dataclasses
 import itertools
 import math
 import re
-from collections.abc import Container, Iterable, Mapping, Set
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
-from pillar_core.studies.check.source import Function, Loop, Source, last_word
+from pillar_core.studies.check.names import is_known
+from pillar_core.studies.check.source import Function, Loop, Source, last_word, wrappers
 from pillar_core.studies.check.values import bindings_of, ends, loops_around, span_of
 
-_WRAPPERS = {
-    *("app", "autocast", "automain", "cache", "cached_property", "capture", "classmethod"),
-    *("command", "compile", "configurable", "contextmanager", "disable", "enable_grad", "function"),
-    *("group", "inference_mode", "jit", "lru_cache", "main", "no_grad", "option", "argument"),
-    *("override", "pass_context", "property", "rank_zero_only", "record", "remote", "setter"),
-    *("set_grad_enabled", "staticmethod", "typechecked", "wraps", "wrap", "callback"),
-}
-"""Decorators whose function runs once for each call of it."""
-_RUNNERS = {
-    *("run", "fire", "launch", "notebook_launcher", "process", "spawn", "start_processes"),
-    *("thread", "main"),
-}
-"""Calls, in lower case, that run a function which they are given once, or once in each process of
-one training."""
-_USERS = {"fit", "validate", "test", "predict", "lightningcli", "compile", *_RUNNERS}
-"""Calls, in lower case, that run an object or class which they are given once at most."""
-_IDLE = {
-    *("debug", "id", "info", "isinstance", "issubclass", "len", "modelsummary", "print", "repr"),
-    *("save", "summary", "super", "type", "warning", "watch", "wraps"),
-}
-"""Calls, in lower case, that run nothing of what they are given."""
-
-_HOLDERS = (
-    ast.Assign | ast.Dict | ast.Lambda | ast.List | ast.Set | ast.Tuple | ast.Yield | ast.YieldFrom
+_PLACES = (
+    ast.Attribute
+    | ast.Await
+    | ast.BoolOp
+    | ast.Compare
+    | ast.Expr
+    | ast.If
+    | ast.IfExp
+    | ast.NamedExpr
+    | ast.Return
+    | ast.UnaryOp
+    | ast.withitem
 )
-"""What keeps a thing under a name that is not followed."""
-_REPEATS = ("chain", "cycle", "from_iterable", "ncycles", "repeat")
-"""Calls after which a walk through a loader may be longer than it."""
-_PASSES = {
-    *("enumerate", "filter", "islice", "iter", "list", "log_every", "map", "prefetch", "progress"),
-    *("progress_bar", "reversed", "sorted", "take", "tqdm", "track", "tuple", "zip"),
-}
-"""Calls that walk through what they are given once at most."""
+"""Where an object runs nothing, or is followed further."""
+_TYPES = ast.Attribute | ast.BinOp | ast.ClassDef | ast.FunctionDef | ast.Subscript
+"""Where a class makes no object of its own."""
 _STEPS = {"step", "train_step", "training_step", "train_batch", "train_on_batch"}
+_OTHER_PROGRAM = re.compile(r"\[?f?'(?!.*\b(python|torchrun|accelerate|sbatch|(ba)?sh)\b)|.*'pip'")
+"""A command, as Python writes it, that starts no script of Python."""
 _OTHER_ROWS = re.compile(r"(^|[\W_])(val|valid|validation|test|public|eval)([\W_]|$)")
 """Words of a loader of rows that are not the private ones."""
 
@@ -54,11 +40,24 @@ def is_repeated(source: Source, part: ast.AST) -> bool:
     """Whether the text may run a part more than once. What nothing in it calls runs once."""
     count = _Count(source, {part: 1.0})
     total = count.of(source.nodes[:1])
-    for is_taken in (False, True):
-        for name in source.functions:
-            if name not in count.costs and is_taken is bool(source.uses_of(name)):
-                total += count.of_call(name)
-    return total > 1
+    for name in sorted(source.functions, key=lambda name: bool(source.uses_of(name))):
+        total += 0.0 if name in count.costs else count.of_call(name)
+    is_open = any(map(count.is_open, source.kinds.values()))
+    return is_open or total > 1 or any(_starts_itself(source, call) for call in source.calls)
+
+
+def _starts_itself(source: Source, call: ast.Call) -> bool:
+    """Whether a call may start the script again, as a process of Python or one that is not read."""
+    if not is_known(source, call, "starts"):
+        return False
+    bound = [part.value for row in call.args[:1] for part in bindings_of(source, row)]
+    commands = [ast.unparse(part or call) for part in bound or call.args[:1]]
+    return not (commands and all(_OTHER_PROGRAM.match(words) for words in commands))
+
+
+def _product(cost: float, turns: float) -> float:
+    """A weight so many times: none of what never runs, however heavy."""
+    return cost * turns if cost and turns else 0.0
 
 
 @dataclasses.dataclass
@@ -90,11 +89,11 @@ class _Count:
             return weight
         total = self.of(ast.iter_child_nodes(part))
         if isinstance(part, ast.Lambda):
-            return self._of_handed(part, total, _RUNNERS)
+            return _product(total, self._turns(part))
         if isinstance(part, Loop):
             span = range(1) if part in self.once else span_of(self.source, part)
             length = math.inf if weight is not None or span is None else len(span)
-            return total * length if total else weight or 0.0
+            return _product(total, length) or weight or 0.0
         return total + sum(self._of_use(part, name) for name in self.source.taken.get(part, ()))
 
     def of_call(self, name: str) -> float:
@@ -104,10 +103,10 @@ class _Count:
             return cost
         self.costs[name], total = None, 0.0
         for function in self.source.functions.get(name, ()):
-            wrappers = getattr(function, "decorator_list", [])
-            inner = (part for part in ast.iter_child_nodes(function) if part not in wrappers)
+            around = wrappers(function)
+            inner = (part for part in ast.iter_child_nodes(function) if part not in around)
             cost = self.of(inner)
-            for wrapper in wrappers:
+            for wrapper in around:
                 cost = cost and self._of_wrapped(wrapper, cost)
             total += cost
         is_recursive = self.costs[name] is not None
@@ -117,13 +116,13 @@ class _Count:
     def _of_wrapped(self, wrapper: ast.AST, cost: float) -> float:
         """The weight of a function of `cost` that is decorated."""
         if (own := self.source.taken.get(wrapper)) is None:
-            return cost if last_word(wrapper) in _WRAPPERS else math.inf
+            return cost if is_known(self.source, wrapper, "wraps") else math.inf
         inner = _Count(self.source, {}, is_wrapper=True)
         functions = self.source.functions.get(own[0], ())
         given = {part.arg for function in functions for part in function.args.args}
         names = (part for function in functions for part in ast.walk(function))
         inner.weights = {
-            name: inner._of_handed(name, cost, _RUNNERS)
+            name: _product(cost, inner._turns(name))
             for name in names
             if isinstance(name, ast.Name) and name.id in given
         }
@@ -131,53 +130,69 @@ class _Count:
 
     def _of_use(self, use: ast.AST, name: str) -> float:
         """The weight of what happens to the text's own function or class where it is taken."""
-        source, made = self.source, self.source.parents[use]
-        if name not in source.kinds:
-            cost = self.of_call(name)
-            is_read = any(map(_is_property, source.functions.get(name, ())))
-            return cost if is_read else self._of_handed(use, cost, _RUNNERS)
-        methods = {source.called(part) for part in source.methods(source.kinds[name])}
-        costs = {method: self.of_call(method) for method in methods}
-        hooks = {method for method in methods if method[:1] != "." or not source.uses_of(method)}
-        cost = sum(costs[method] for method in hooks - {".__call__"})
-        if isinstance(made, ast.Call) and made.func is use:
-            is_lost = any(costs.values()) and any(map(self._is_handed, source.followed(made)))
-            return math.inf if is_lost else cost
-        is_taken = isinstance(made, _HOLDERS | ast.Call | ast.keyword)  # else a base, a type
-        return self._of_handed(use, cost, _USERS) if is_taken else 0.0
-
-    def _of_handed(self, use: ast.AST, cost: float, runners: Set[str]) -> float:
-        """The weight of something of `cost` where it is called, or goes to something else."""
-        holder = self.source.taker(use)
-        if not cost or isinstance(holder, ast.Expr) or self._is_known(holder, _IDLE):
+        source, made, turns = self.source, self.source.parents[use], self._turns(use)
+        kind = source.kinds.get(name)
+        if not turns or (kind and isinstance(made, _TYPES)):
             return 0.0
-        is_called = getattr(holder, "func", None) is use or isinstance(holder, ast.Attribute)
-        is_returned = self.is_wrapper and isinstance(holder, ast.Return)
-        return cost if is_called or is_returned or self._is_known(holder, runners) else math.inf
+        if kind is None:
+            return _product(self.of_call(name), turns)
+        costs = self._costs(kind)
+        if not any(costs.values()) or self.is_open(kind) or not source.is_called(use):
+            return _product(any(costs.values()), math.inf if self.is_open(kind) else turns)
+        hooks = {method for method in costs if method[:1] != "." or not source.uses_of(method)}
+        objects = source.followed(made, *source.selves(kind))
+        is_lost = any(_is_lost(source, part) for part in objects)
+        return math.inf if is_lost else sum(costs[method] for method in hooks - {".__call__"})
 
-    def _is_known(self, call: ast.AST, names: Set[str]) -> bool:
-        """Whether a call is one of these, and not of the text's own function."""
-        return (
-            isinstance(call, ast.Call)
-            and last_word(call).lower() in names
-            and call.func not in self.source.taken
-            and "tune" not in ast.unparse(call.func).lower()
-        )
+    def _costs(self, kind: ast.ClassDef) -> dict[str, float]:
+        """The weight of one call of each method of a class."""
+        methods = map(self.source.called, self.source.methods(kind))
+        return {method: self.of_call(method) for method in methods}
 
-    def _is_handed(self, use: ast.AST) -> bool:
-        """Whether an object goes to what may run it several times, or where it is not followed."""
-        holder = self.source.taker(use)
-        if use in self.source.targets or getattr(holder, "func", None) is use:
-            return False
-        return isinstance(holder, _HOLDERS) or (
-            isinstance(holder, ast.Call) and not self._is_known(holder, _USERS | _IDLE)
-        )
+    def is_open(self, kind: ast.ClassDef) -> bool:
+        """Whether what is not read here may run a class's methods of any weight: its bases, its
+        decorators, or Python's own signs."""
+        costs = self._costs(kind)
+        signs = [method for method in costs if method[:3] == ".__" and method != ".__call__"]
+        is_any = math.inf in costs.values() or any(costs[method] for method in signs)
+        return is_any or (any(costs.values()) and not _is_plain(self.source, kind))
+
+    def _turns(self, use: ast.AST) -> float:
+        """How often a function or class may run where it is taken: never, once where it is called
+        or goes to what is known, or any number of times."""
+        source, holder = self.source, self.source.taker(use)
+        is_named = isinstance(holder, ast.Expr) or getattr(holder, "attr", "")[:2] == "__"
+        if is_named or is_known(source, holder, "idle"):
+            return 0.0
+        once = ast.Attribute | ast.Compare | (ast.Return if self.is_wrapper else ast.Attribute)
+        is_once = source.is_called(use) or is_known(source, holder, "runs")
+        return 1.0 if is_once or isinstance(holder, once) else math.inf
 
 
-def _is_property(function: Any) -> bool:
-    """Whether a method runs where it is taken, without a call."""
-    words = map(last_word, getattr(function, "decorator_list", ()))
-    return not {"property", "cached_property"}.isdisjoint(words)
+def _is_lost(source: Source, use: ast.AST) -> bool:
+    """Whether an object goes where it is not followed, to what may run it several times."""
+    holder = source.taker(use)
+    if use not in source.targets:
+        is_seen = isinstance(holder, _PLACES) or source.is_called(use)
+        return not (is_seen or is_known(source, holder, "idle", "runs"))
+    targets = getattr(holder, "targets", ())
+    owners = [part.value for part in targets if isinstance(part, ast.Attribute | ast.Subscript)]
+    return not all(
+        last_word(part) == "self" and _is_plain(source, source.holder(part, ast.ClassDef))
+        for part in owners
+    )
+
+
+def _is_plain(source: Source, kind: ast.ClassDef | None) -> bool:
+    """Whether known bases and decorators alone may run a class's methods."""
+    if kind is None:
+        return False
+    others = [*kind.bases, *kind.decorator_list, *(word.value for word in kind.keywords)]
+    own = {part: source.kinds.get(last_word(part)) for part in others}
+    return all(
+        is_known(source, part, "wraps") or (base is not kind and _is_plain(source, base))
+        for part, base in own.items()
+    )
 
 
 def is_epochs(source: Source, loop: ast.AST) -> bool:
@@ -205,8 +220,7 @@ def long_walks(source: Source) -> list[ast.AST]:
     again += [
         call
         for call, name in source.calls.items()
-        if (name in _REPEATS and _has_loader(source, call))
-        or (name == "next" and _trains_alone(source, call, walks))
+        if name == "next" and _trains_alone(source, call, walks)
     ]
     passes = [part for part in source.nodes if is_epochs(source, part)]
     once = {*passes, *filter(_is_of_parts, source.nodes)}
@@ -250,14 +264,12 @@ def _passes_of(source: Source, part: Any) -> float | None:
     if not isinstance(part, Loop) or isinstance(part, ast.While):
         return None
     walked = [turn.iter for turn in getattr(part, "generators", [part])]
-    bound = (binding.value for row in walked for binding in bindings_of(source, row))
-    every = [*walked, *(row for row in bound if isinstance(row, ast.BinOp | ast.List | ast.Tuple))]
-    if not any(_has_loader(source, row) for row in every):
+    if not any(_has_loader(source, row) for row in walked):
         return None
     steps = _steps_of(source, part)
     if not steps and not _trains(part):
         return None
-    is_pass = len(walked) == 1 and all(_is_pass(source, row) for row in every)
+    is_pass = len(walked) == 1 and _is_pass(source, walked[0])
     return 1.0 if is_pass and steps <= 1 else math.inf
 
 
@@ -287,25 +299,33 @@ def _trains(part: ast.AST) -> bool:
     return bool({*_STEPS, "backward"} & {*map(last_word, calls)})
 
 
-def _is_pass(source: Source, walked: ast.AST | None) -> bool:
+def _is_pass(source: Source, walked: Any, seen: set[ast.AST] | None = None) -> bool:
     """Whether a walk through an expression takes each batch of a loader once at most."""
+    seen = set() if seen is None else seen
+    if walked in seen or not _has_loader(source, walked):
+        return True
+    seen.add(walked)
+    rest = list[Any]()
     match walked:
         case ast.Name() | ast.Attribute() | ast.Subscript():
-            return True
+            rest = [part.value for part in bindings_of(source, walked)]
         case ast.IfExp(body=one, orelse=other):
-            return _is_pass(source, one) and _is_pass(source, other)
-        case ast.Call(func=called, args=args):
-            names, word = {*source.taken.get(called, ())}, last_word(walked)
-            if names - source.kinds.keys():
-                own = [part for name in names for part in source.functions.get(name, ())]
-                kinds = ast.Yield | ast.YieldFrom
-                return not any(isinstance(part, kinds) for one in own for part in ast.walk(one))
-            loaders = [part for part in args if _has_loader(source, part)]
-            is_known = word in _PASSES and not names
-            return "loader" in word.lower() or (
-                is_known and all(_is_pass(source, part) for part in loaders)
-            )
-    return False
+            rest = [one, other]
+        case ast.Call(func=called):
+            given = [*walked.args, *(word.value for word in walked.keywords)]
+            rest = [part for part in given if _has_loader(source, part)]
+            if own := {*source.taken.get(called, ())} - source.kinds.keys():
+                parts = (
+                    part for name in own for one in source.functions[name] for part in ast.walk(one)
+                )
+                return not any(isinstance(part, ast.Yield | ast.YieldFrom) for part in parts)
+            if not (
+                is_known(source, walked, "walks") if rest else "loader" in last_word(walked).lower()
+            ):
+                return False
+        case _:
+            return False
+    return all(_is_pass(source, part, seen) for part in rest)
 
 
 def _is_of_parts(loop: Any) -> bool:
@@ -315,10 +335,14 @@ def _is_of_parts(loop: Any) -> bool:
     return sum(word.startswith("train") for word in words) == 1
 
 
-def _has_loader(source: Source, part: ast.AST) -> bool:
-    words = {last_word(word) for word in ast.walk(part)}
-    return any(
-        "loader" in word.lower()
-        or "DataLoader" in (last_word(bound.value) for bound in source.everywhere(word))
+def _has_loader(source: Source, part: Any, seen: set[str] | None = None) -> bool:
+    """Whether an expression speaks of a loader, or of a name that stands for such a one."""
+    seen = set() if seen is None else seen
+    words = {last_word(word) for word in ast.walk(part)} - seen if part else set[str]()
+    seen |= words
+    return any("loader" in word.lower() for word in words) or any(
+        _has_loader(source, bound.value, seen)
         for word in words
+        for bound in source.everywhere(word)
+        if bound.value
     )

@@ -151,6 +151,7 @@ HOSTILE = (
     "def f(a): f(a)\n" * 2_500 + OPACUS.format("", "a", ""),
     "noise = noise\nDPKerasConfig(noise, noise)",
     "DPKerasConfig(1 / 0, 1e308 * 1e308, 9 // 0)",
+    "x = x.a(y)\ny = y.b(x)\n" * 40 + OPACUS.format("", "x", ""),
     "DPKerasConfig(*everything, **more)",
     "__import__('os').system('touch ran')",
 )
