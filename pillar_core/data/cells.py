@@ -51,10 +51,7 @@ MERGE = (
     "column {!r} holds large numbers, different ones of which become one in 32 bits: {}write"
     " differences such as days since a fixed day, or leave it out."
 )
-WITH_PUBLIC = (
-    "give public rows with such numbers (public=, --public), declare its range in a recipe (low,"
-    " high), "
-)
+WITH_PUBLIC = "give public rows with such numbers, declare its range in a recipe (low, high), "
 """What a table may do."""
 OF_ARRAYS = "give a DataFrame, whose large numbers public rows or a range make small, "
 SENTINELS = (-999.0, -9999.0, -99.0, 999.0, 9999.0, 99999.0)

@@ -44,8 +44,8 @@ from pillar_core.types import FeatureSet, Form, Guarantee, RunRecord, SemiPrivat
 
 FORMAT = "pillar-explorer-model-2"
 SEEDED = (
-    "this run has a known seed, so its noise is no secret; export a release run (seed=None,"
-    " --release) instead."
+    "this run has a known seed, so its noise is no secret; export a release run, without a seed,"
+    " instead."
 )
 WEIGHTS, ARRAYS, CARD, SUMS = "model.safetensors", "model.npz", "model.json", "SHA256SUMS"
 STATEMENT, FIELDS = "statement.txt", "statement.json"

@@ -96,7 +96,7 @@ def split(
         )
     except DataError as error:
         lines = (line if "public" in line else f"public rows: {line}" for line in error.problems)
-        raise DataError(*lines) from error
+        raise DataError(*lines).naming(**error.arguments) from error
     parts = splits.split_features(
         private,
         public_fraction=public_fraction,
@@ -329,7 +329,7 @@ def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, 
 
     Raises DataError: columns that the public rows lack, by name; persons who have rows in both.
     """
-    if public.persons is not None and are_apart(private, public.persons.named):
+    if are_apart(private, public.persons and public.persons.named):
         apart_from = (*public.apart_from, private.fingerprint)
         public = dataclasses.replace(public, apart_from=apart_from)
     public, notes = matching.by_name(without_drawn_test(public), private)
@@ -375,5 +375,5 @@ def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
     raise DataError(
         f"{shared} are, bit by bit, private rows (train rows {shared.first}), more than chance"
         " explains. Remove them from the public set, or copies from the file where a share of it"
-        " is public (to study them all the same: allow_overlap=True, --allow-overlap)."
-    )
+        " is public, or allow the overlap to study them all the same."
+    ).naming(allow_overlap=())

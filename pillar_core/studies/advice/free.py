@@ -111,7 +111,7 @@ def advise(
     known, and how much that is.
 
     candidates: public sets by name (their train rows), or a list of sets, whose names say which,
-    instead of the split's own public rows; "own" is a part of the private set.
+    beside a part of the private set, "own", and instead of rows that the split has from elsewhere.
     alike: names of those that you state to be like the private rows, "own" where the split's public
     rows were brought from elsewhere. Of other sets nobody knows without asking private rows
     (`choose`), so none of them is named. target_accuracy: in [0, 1]; then ε is the smallest of some
@@ -395,16 +395,16 @@ def _sides(
     fit; and which columns were left out for the ranges that were stated."""
     blind = simulation.blind(split)
     nothing, said = {NONE: beside(blind, None)}, misfits(split.features.notes)
+    unfit = misfits(split.notes)
+    own = {OWN: blind} if len(split.public_x) and not unfit else {}
     if not candidates:
-        unfit = misfits(split.notes)
-        own = {OWN: blind} if len(split.public_x) and not unfit else {}
         return own | nothing, ({OWN: unfit[0]} if unfit else {}), said
     if NONE in candidates:
         raise SettingError(
             f"a candidate cannot be named {NONE!r}, which stands for no public rows; give it"
             " another name."
         )
-    sides, refused = {}, {}
+    sides, refused = (own if split.settings.get("public") is None else {}), dict[str, str]()
     for name, data in candidates.items():
         try:
             public = public_features(data, split.features)

@@ -216,7 +216,7 @@ def test_refusals(sets):
     )
     bare = dataclasses.replace(public["own half"], y_train=None)
     for candidates, asked, error, said in (
-        ({"leak": private}, {}, DataError, r"bit by bit, private rows.*--allow-overlap"),
+        ({"leak": private}, {}, DataError, r"bit by bit, private rows.*allow the overlap"),
         (public, {"k": 200}, DataError, "fewer than k = 200"),
         ({"flat": flat}, {"repeats": 1}, DataError, r"public set 'flat'.*span only"),
         (public, {"scores": ("otdd",), "epsilon": 1.0}, UnsupportedError, "no private form"),
