@@ -201,8 +201,8 @@ def made_up(private: FeatureSet) -> FeatureSet:
     """
     if reason := why_not_made_up(private):
         raise DataError(
-            f"rows cannot be made up: {reason}. Give a recipe that declares them; the command recipe"
-            " begins one."
+            f"rows cannot be made up: {reason}. Give a recipe that declares them; the command"
+            " recipe begins one."
         ).naming(recipe=())
     recipe = recipes.recipe_of(private.recipe or {})
     generator, parts = (

@@ -57,7 +57,8 @@ def screen(
     sample and labels; a known seed is an experiment); `attrs["guarantee"]` says it in words.
     Raises SettingError, UnknownNameError: settings. DataError: sets that cannot be compared, too
     few rows, public rows that are private rows (unless allow_overlap), persons on both sides, the
-    private set itself or no named classes under ε. UnsupportedError: ε for a score without a private form.
+    private set itself or no named classes under ε. UnsupportedError: ε for a score without a
+    private form.
 
     >>> digits, shapes = pc.load_dataset("digits"), pc.load_dataset("drawn_digits")
     >>> table = pc.screen(digits, {"drawn": shapes}, k=4, n_examples=100, repeats=1)

@@ -133,11 +133,14 @@ def test_a_reader_that_closes_the_pipe_ends_the_command_quietly():
 def test_a_refusal_says_the_matter_and_each_door_its_own_way_on(tmp_path):
     (tmp_path / "ward.csv").write_text("a,b,day\n" + "1,2,2020-01-02\n3,4,2020-01-03\n" * 20)
     said = output_of(f"run --dataset {tmp_path / 'ward.csv'}", status=2).err
-    assert "Say which: a, b, day." in said and "\noptions: --label\n" in said
+    assert "Say which: a, b, day." in said
+    assert "\noptions: --label\n" in said
     with pytest.raises(DataError) as refusal:
         pc.load_features(tmp_path / "ward.csv")
     assert "label" not in str(refusal.value).partition("Say which")[2].partition("Rows")[0]
     assert refusal.value.__notes__ == ["Arguments: label=…."]
     table = f"run --dataset {tmp_path / 'ward.csv'} --label b --public"
     (tmp_path / "open.csv").write_text("a,b,day\n" + "1,2,2020-01-02\n3,4,2020-01-03\n" * 20)
-    assert "\noptions: --leave-out day" in output_of(f"{table} {tmp_path / 'open.csv'}", status=2).err
+    assert (
+        "\noptions: --leave-out day" in output_of(f"{table} {tmp_path / 'open.csv'}", status=2).err
+    )
