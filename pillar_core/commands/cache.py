@@ -1,5 +1,5 @@
-"""`cache`: see (`ls`), check, shrink, carry away and take in what the cache holds, and hand its runs
-to trackers."""
+"""`cache`: see, check, shrink, carry away and take in what the cache holds, and hand its runs to
+trackers."""
 
 import argparse
 import time

@@ -219,7 +219,7 @@ def are_apart(private: Dataset | FeatureSet | None, theirs: frozenset[bytes] | N
 def refuse_shared(private: Dataset | FeatureSet, *public: Dataset | FeatureSet) -> None:
     """Refuses public sets that share persons with the private rows, as `are_apart`."""
     for data in public:
-        are_apart(private, data.persons and data.persons.named)
+        are_apart(private, data.persons.named if data.persons else None)
 
 
 def _canonical_names(codes: Array, names: pd.Series) -> list[str]:

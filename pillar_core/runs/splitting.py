@@ -329,7 +329,7 @@ def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, 
 
     Raises DataError: columns that the public rows lack, by name; persons who have rows in both.
     """
-    if are_apart(private, public.persons and public.persons.named):
+    if are_apart(private, public.persons.named if public.persons else None):
         apart_from = (*public.apart_from, private.fingerprint)
         public = dataclasses.replace(public, apart_from=apart_from)
     public, notes = matching.by_name(without_drawn_test(public), private)
