@@ -3,7 +3,7 @@ duplicates refused."""
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -308,7 +308,7 @@ def is_known(name: str) -> bool:
 
 def public_features(source: Any, private: FeatureSet, backbone: str | None = None) -> FeatureSet:
     """The features of public rows beside private ones: a table through the private table's recipe,
-    "made_up" rows from what that declares, anything else as `load_features`.
+    "made_up" rows from what that declares, a set by its name, anything else as `load_features`.
 
     Raises as `load_features`; a table that lacks columns of the private one.
     """
@@ -319,7 +319,14 @@ def public_features(source: Any, private: FeatureSet, backbone: str | None = Non
             return raw.read_public(source, private)
         as_read = raw.read_public(source, private, encoder=texts.IDENTITY)
         return load_features(as_read, private.backbone)
+    if isinstance(source, str) and is_known(source):
+        return load_named_features(source, backbone)
     return load_features(source, backbone)
+
+
+def named(sets: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
+    """Public sets by name, where a list of names or files says them."""
+    return sets if isinstance(sets, Mapping) else {name: name for name in sets}
 
 
 def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:

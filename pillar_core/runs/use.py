@@ -325,7 +325,7 @@ def _opened(vectors: Path) -> TokenVectors | Bert:
 
 
 def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with path.open(encoding=_encoding_of(path), errors="replace", newline="") as file:
         line = file.readline()
         separator = next(
             (sign for sign in "\t;|" if len(next(csv.reader([line], delimiter=sign))) > 1), ","
@@ -400,6 +400,19 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
     if not n_before:
         raise DataError("the table holds no rows.")
     sys.stderr.writelines(f"note: {note}\n" for note in notes_on(counts))
+
+
+def _encoding_of(path: Path) -> str:
+    """How a text is written: UTF-16 if it says so, UTF-8 if all of it is that, else Latin-1."""
+    with path.open("rb") as file:
+        if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+            return "utf-16"
+    try:
+        with path.open(encoding="utf-8") as text:
+            collections.deque(text, maxlen=0)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8-sig"
 
 
 def _rows_of(file: TextIO, separator: str) -> Iterator[list[str]]:

@@ -367,9 +367,13 @@ def test_a_large_table_is_read_piece_by_piece(tables, monkeypatch):
         ["a;b;c;price", "1;1.041;3;1,50", "2;2.500;4;2.99"],
     ],
 )
-def test_use_py_reads_commas_in_numbers_as_the_library_does(tmp_path, lines):
+@pytest.mark.parametrize("written", ["utf-8", "cp1252", "utf-16"])
+def test_use_py_reads_commas_and_letters_as_the_library_does(tmp_path, lines, written):
     path = tmp_path / "rows.csv"
-    path.write_text("\n".join(lines), encoding="utf-8")
+    lines = [
+        f"{line}{';,'[line[1] == ',']}{'ß' if place else 'ä'}" for place, line in enumerate(lines)
+    ]
+    path.write_text("\n".join(lines), encoding=written, errors="replace")
     columns = tuple(encoding.Column(name, encoding.NUMBERS, fill=0.5) for name in "abc")
     recipe = encoding.Recipe("label", columns=columns)
     form = {"kind": "table", "recipe": recipes.form_of(recipe)}

@@ -303,6 +303,9 @@ def test_every_public_set_that_is_named_is_weighed(tmp_path):
     for command in ("advise", "choose"):
         said = json.loads(output_of(f"{command} {asked} --public {a} --json").out)
         assert not any("left out" in reason for reason in said["reasons"])
+    split = pc.split(pc.load_features(ward, public=a))
+    by_name = {name: pc.load_features(name) for name in (a, b)}
+    assert pc.advise(split, candidates=[a, b]) == pc.advise(split, candidates=by_name)
     of_both = output_of(f"advise {asked} --public {a}").out
     assert all(name in of_both for name in (a, b))
     of_part = output_of(f"advise {asked} --public-fraction 0.3").out
