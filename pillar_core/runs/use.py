@@ -338,7 +338,7 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
         named = {column["name"] for column in columns}
         is_first_row = all(map(NUMBER.fullmatch, header)) and header != [n[1:] for n in unnamed]
         if named <= {*unnamed} - {*header} if columns else is_first_row:
-            rows, header = itertools.chain([header], rows), unnamed  # type: ignore[assignment]
+            rows, header = itertools.chain([header], rows), unnamed
         columns = columns or _columns_of_numbers(header)
         if [column.get("kind") for column in columns] == ["text"]:
             name = columns[0]["name"]
