@@ -330,7 +330,9 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
         separator = next(
             (sign for sign in "\t;|" if len(next(csv.reader([line], delimiter=sign))) > 1), ","
         )
-        commas = _with_commas(_rows_of(file, separator), separator)
+        mark = '"' if separator == "," else ","  # without it no number of the file has a comma
+        has_mark = mark in line or any(mark in more for more in file)
+        commas = _with_commas(_rows_of(file, separator), separator) if has_mark else set[int]()
         rows = _rows_of(file, separator)
         header = [name.strip() for name in next(rows, [])]
         unnamed = [f"x{place}" for place in range(len(header))]
@@ -447,10 +449,12 @@ def _ways(text: str) -> tuple[bool, bool, bool, bool]:
     whether as it is written with a point alone, and whether it is plain."""
     if text.lower() in GAPS:
         return True, True, False, not text
+    if COMMA.fullmatch(text):
+        return True, POINT.fullmatch(text) is not None, False, NUMBER.fullmatch(text) is not None
+    if POINT.fullmatch(text):
+        return False, True, True, NUMBER.fullmatch(text) is not None
     bare = bare_number(text)[0]
-    is_point_alone = POINT.fullmatch(text) is not None and COMMA.fullmatch(text) is None
-    is_comma, is_point = (pattern.fullmatch(bare) is not None for pattern in (COMMA, POINT))
-    return is_comma, is_point, is_point_alone, NUMBER.fullmatch(text) is not None
+    return COMMA.fullmatch(bare) is not None, POINT.fullmatch(bare) is not None, False, False
 
 
 def notes_on(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
