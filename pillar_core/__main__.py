@@ -2,11 +2,15 @@
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 
 from pillar_core.commands import parser
 from pillar_core.errors import NO_MEMORY, Cancelled, PillarError, memory_ran_out
+
+_OPTIONS = {"ranges": "range"}
+"""Options that are not called like the argument of Python."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,6 +44,13 @@ def _status(options: argparse.Namespace) -> int:
         return 130
     except PillarError as refusal:
         print(f"error: {printable(refusal)}", file=sys.stderr)
+        named = [
+            " ".join([f"--{_OPTIONS.get(name, name).replace('_', '-')}", *map(shlex.quote, values)])
+            for name, values in refusal.arguments.items()
+            if name in options
+        ]
+        if named:
+            print(printable(f"options: {', '.join(named)}"), file=sys.stderr)
         return 2
     except (MemoryError, RuntimeError) as error:
         if not memory_ran_out(error):

@@ -2,6 +2,8 @@
 expect."""
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import Self
 
 NO_MEMORY = (
     "there is not enough free memory for this: choose fewer rows, features or classes, or free some"
@@ -11,11 +13,24 @@ _ALLOCATION = re.compile(r"can't allocate memory|not enough memory|out of memory
 
 
 class PillarError(Exception):
-    """Root of every error that the library raises on purpose. `problems`: one line for each."""
+    """Root of every error that the library raises on purpose. `problems`: one line for each.
+
+    `arguments`: what you may set to be rid of it, and to which values where these are known. The
+    message says the matter alone, because each door has its own way to set them.
+    """
+
+    arguments: Mapping[str, Sequence[str]] = {}
 
     @property
     def problems(self) -> tuple[str, ...]:
         return (str(self),)
+
+    def naming(self, **arguments: Sequence[str]) -> Self:
+        """The error with these `arguments`, which Python's traceback shows below its message."""
+        self.arguments = arguments
+        named = (f"{name}={list(values) if values else '…'}" for name, values in arguments.items())
+        self.add_note(f"Arguments: {', '.join(named)}.")
+        return self
 
 
 class SettingError(PillarError, ValueError):

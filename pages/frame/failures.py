@@ -49,7 +49,7 @@ def show_refusal(
             "This page could not be drawn.",
         )
         with st.container(border=True):
-            st.error(f"**{title}**  \n{plain.message(_words(refusal))}", icon=":material/error:")
+            st.error(f"**{title}**  \n{plain.text(_words(refusal))}", icon=":material/error:")
             if _words(refusal).endswith(core.NOT_EXTRACTED):
                 query = codec.to_query(session.current())
                 st.page_link("pages/rows.py", label="Extract them on Rows", query_params=query)

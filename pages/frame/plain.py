@@ -12,8 +12,6 @@ _ADDRESS = re.compile(r"(?i)https?:(?=//)|www(?=\.)|(?<=[-.\w+])@(?=[-\w]+\.)")
 """A bare address becomes a link after Markdown was read, too."""
 _ACTIVE = re.compile(r"[\\`*\[\]<~|$]|(?<![^\W_])_|_(?![^\W_])|:(?=[\w:\[{\u2060])|&(?=#?\w+;)")
 _PATH = re.compile(r"(?<![\w.:/])(?:~|/[\w.@+-]+)(?:/[\w.@+-]+)+/?")
-_OPTION = re.compile(r"\s*\([^()]*--[a-z][^()]*\)")
-"""In brackets with an option of a command stands what you do in Python and in commands."""
 _START = re.compile(r"^(\d*)(?=[#>+=-]|(?<=\d)[.)])")
 
 
@@ -26,11 +24,6 @@ def text(value: object) -> str:
     return "  \n".join(
         _line(line.strip()) for line in without_paths(str(value)).splitlines() if line.strip()
     )
-
-
-def message(value: object) -> str:
-    """What the library says, as `text`, without what is for Python and commands alone."""
-    return text(_OPTION.sub("", str(value)))
 
 
 def without_paths(message: str) -> str:

@@ -269,7 +269,7 @@ def note(message: str) -> None:
 def show_notes() -> None:
     """Draws the messages that wait above the page, each once."""
     if notes := list(filter(None, st.session_state.pop(_NOTES, "").split("\n"))):
-        st.warning("\n\n".join(map(plain.message, notes)), icon=":material/info:")
+        st.warning("\n\n".join(map(plain.text, notes)), icon=":material/info:")
 
 
 mode.serve(token)

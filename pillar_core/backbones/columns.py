@@ -91,8 +91,8 @@ def _numbers(name: str, public: Array, layout: Layout) -> Array:
         raise DataError(
             f"the map {name} needs public rows, or a declared range of each column of numbers, and"
             f" {int((~layout.is_ranged[numbers]).sum()):,} of {len(numbers):,} have none: declare"
-            " them (ranges=, --range, or on Rows), or keep the columns as given."
-        )
+            " them, or keep the columns as given."
+        ).naming(ranges=())
     return numbers
 
 

@@ -37,7 +37,7 @@ _COMMANDS = {
     "evidence": ("predict", "one page of HTML on an exported model, for a data protection officer"),
     "cache": (
         "cache",
-        "list, verify, prune, export or import cached results, or hand runs to trackers",
+        "ls, verify, prune, export or import cached results, or hand runs to trackers",
     ),
     "starter": ("machine", "rebuild what ships for the first paint from embedded data"),
     "jobs": ("machine", "serve this cache folder's jobs until they are done"),

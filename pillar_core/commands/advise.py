@@ -18,6 +18,7 @@ from pillar_core.commands.options import (
     several,
 )
 from pillar_core.data.encoding import misfits
+from pillar_core.data.raw import MADE_UP
 from pillar_core.errors import DataError
 from pillar_core.runs.models import guarantee_card
 from pillar_core.studies.advice import Advice, Prediction, advise, choose
@@ -30,7 +31,7 @@ def add_to(commands: Commands) -> None:
     chooser = shared.add_command(commands, "choose", _choose)
     for each in (parser, chooser):
         shared.add_data_options(each)
-        candidates = several("public sets to weigh: registered names or files")
+        candidates = several("public sets to weigh beside the others: registered names or files")
         shared.add_options(each, candidates=candidates, metric=shared.metric_option())
         shared.add_budget_options(each, has_accountant=False)
     shared.add_options(
@@ -75,7 +76,9 @@ def _advise(options: argparse.Namespace) -> int:
 def _candidates(options: argparse.Namespace) -> dict[str, Json]:
     """The public sets to weigh by name; tables are read by the private one's recipe later."""
     return {
-        name: name if is_table_file(name) else features_of(name, options.backbone, {})
+        name: name
+        if name == MADE_UP or is_table_file(name)
+        else features_of(name, options.backbone, {})
         for name in options.candidates
     }
 

@@ -1,4 +1,4 @@
-"""`cache`: list, check, shrink, carry away and take in what the cache holds, and hand its runs to
+"""`cache`: see, check, shrink, carry away and take in what the cache holds, and hand its runs to
 trackers."""
 
 import argparse

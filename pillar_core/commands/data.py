@@ -32,7 +32,6 @@ from pillar_core.data import (
     DATASETS,
     DatasetCard,
     downloading,
-    forget,
     load,
     load_dataset,
     places,
@@ -45,7 +44,7 @@ from pillar_core.data.npz import npz_of
 from pillar_core.data.raw import Roles
 from pillar_core.errors import DataError, SettingError
 from pillar_core.runs.loading import through_backbone
-from pillar_core.runs.receipts import forget_data
+from pillar_core.runs.receipts import forget_data, n_sharing
 from pillar_core.store.files import writable
 from pillar_core.types import Dataset, FeatureSet
 
@@ -114,10 +113,7 @@ def _describe(options: argparse.Namespace) -> int:
         return 0
     is_file = options.name not in DATASETS and Path(options.name).exists()
     if options.forget and (is_file or uploads.is_name(options.name)):
-        rows = _rows_of_file(options) if is_file else None
-        count = forget_data(options.name, rows)
-        print(f"deleted from the cache: {count} entries of {options.name}")
-        return 0
+        return _forget(options.name, _rows_of_file(options) if is_file else None)
     settings = assignments(options.dataset_setting)
     print(as_lines(_card(DATASETS[options.name], settings.get("root"))))
     if options.download or options.read or options.forget:
@@ -125,8 +121,18 @@ def _describe(options: argparse.Namespace) -> int:
             dataset = load_dataset(options.name, download=options.download, **settings)
         print(f"\n{as_lines(_contents(dataset))}")
         if options.forget:
-            forget(dataset)
-            print(f"deleted from the cache: {len(dataset.stored_rows)} entries of decoded images")
+            return _forget(options.name, dataset)
+    return 0
+
+
+def _forget(name: str, rows: Dataset | FeatureSet | None) -> int:
+    print(f"deleted from the cache: {forget_data(name, rows)} entries of {name}")
+    if rows is not None and (count := n_sharing(rows)):
+        print(
+            f"note: hashes of {count} other files or readings, with some of the same rows, stay:"
+            " forget each of them with the options by which it was read.",
+            file=sys.stderr,
+        )
     return 0
 
 

@@ -41,7 +41,7 @@ def charged(
             " them with numpy alone."
         )
     if options.export and not options.release and epsilon():
-        raise UnsupportedError(SEEDED)
+        raise UnsupportedError(SEEDED).naming(release=())
     if not (options.release and options.export):
         yield
     else:

@@ -223,6 +223,8 @@ def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
     """The split that the options describe."""
     options.backbone = options.backbone or default_backbone(options.dataset)
     public_names = [*filter(None, (options.public, *getattr(options, "candidates", ())))]
+    if public_names[1:]:  # then what --public names is weighed as one of several
+        options.candidates, options.public = public_names, None
     features = private_of(
         options.dataset, options, public_names, settings=assignments(options.dataset_setting)
     )

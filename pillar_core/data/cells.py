@@ -51,10 +51,7 @@ MERGE = (
     "column {!r} holds large numbers, different ones of which become one in 32 bits: {}write"
     " differences such as days since a fixed day, or leave it out."
 )
-WITH_PUBLIC = (
-    "give public rows with such numbers (public=, --public), declare its range in a recipe (low,"
-    " high), "
-)
+WITH_PUBLIC = "give public rows with such numbers, declare its range in a recipe (low, high), "
 """What a table may do."""
 OF_ARRAYS = "give a DataFrame, whose large numbers public rows or a range make small, "
 SENTINELS = (-999.0, -9999.0, -99.0, 999.0, 9999.0, 99999.0)
@@ -70,10 +67,10 @@ _WITH_UNIT = re.compile(
 _GROUPS = re.compile(r"(?<=\d)[ '’\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 NUMBER = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 """A plain number, each in one way: of a pattern that has two, a repetition takes for ever."""
-_POINT = re.compile(r"[+-]?(?:(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+POINT = re.compile(r"[+-]?(?:(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _UNCERTAIN = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})?")
 """A cell whose point may stand between thousands."""
-_COMMA = re.compile(r"[+-]?(?:(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d*)?|,\d+)(?:[eE][+-]?\d+)?")
+COMMA = re.compile(r"[+-]?(?:(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d*)?|,\d+)(?:[eE][+-]?\d+)?")
 _MONTH = r"(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zä]*\.?"
 _DATE = re.compile(
     r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|"
@@ -85,8 +82,8 @@ _DATE = re.compile(
 
 def is_number(text: str) -> bool:
     """Whether a cell reads as a number in some way."""
-    bare, _ = _bare(text)
-    return bool(_POINT.fullmatch(bare) or _COMMA.fullmatch(bare))
+    bare, _ = bare_number(text)
+    return bool(POINT.fullmatch(bare) or COMMA.fullmatch(bare))
 
 
 def with_numbers(
@@ -271,7 +268,7 @@ def _distinct(column: pd.Series) -> tuple[Array, list[str]]:
     return codes, [str(value).strip() for value in values]
 
 
-def _bare(text: str) -> tuple[str, str]:
+def bare_number(text: str) -> tuple[str, str]:
     """(a cell without currency, percent sign and blanks between thousands, which of them it
     had)."""
     text = text.strip().replace("\u2212", "-")
@@ -303,8 +300,8 @@ def _split_unit(value: str) -> tuple[str, str]:
 def _says_comma(values: list[str]) -> bool:
     """Whether a column can be read with a decimal comma alone: it decides for all columns of its
     file."""
-    bare = [_bare(value)[0] for value in values if value.lower() not in GAPS]
-    return bool(bare) and all(map(_COMMA.fullmatch, bare)) and not all(map(_POINT.fullmatch, bare))
+    bare = [bare_number(value)[0] for value in values if value.lower() not in GAPS]
+    return bool(bare) and all(map(COMMA.fullmatch, bare)) and not all(map(POINT.fullmatch, bare))
 
 
 def _read(codes: Array, values: list[str], comma: bool) -> tuple[pd.Series, set[str]] | None:
@@ -314,35 +311,35 @@ def _read(codes: Array, values: list[str], comma: bool) -> tuple[pd.Series, set[
     written.
     """
     pattern = (
-        _COMMA
-        if comma and not any(_POINT.fullmatch(v) and not _COMMA.fullmatch(v) for v in values)
-        else _POINT
+        COMMA
+        if comma and not any(POINT.fullmatch(v) and not COMMA.fullmatch(v) for v in values)
+        else POINT
     )
     results: list[float | str] = []
     ways: set[str] = set()
     n_percent = n_numbers = 0
     for value in values:
-        bare, way = _bare(value)
+        bare, way = bare_number(value)
         if value.lower() in GAPS:
             results.append(np.nan)
         elif pattern.fullmatch(bare):
             plain = (
                 bare.replace(".", "").replace(",", ".")
-                if pattern is _COMMA
+                if pattern is COMMA
                 else bare.replace(",", "")
             )
             results.append(_number(plain))
             n_numbers += 1
             n_percent += way == "percent"
             ways |= {way} - {""}
-            ways |= {"comma" if pattern is _COMMA else "thousands"} if plain != bare else set()
+            ways |= {"comma" if pattern is COMMA else "thousands"} if plain != bare else set()
             ways |= {"thousands"} if _GROUPS.search(value) else set()
         else:
             results.append(value)
     if "." in "".join(values) and all(
-        value.lower() in GAPS or _UNCERTAIN.fullmatch(_bare(value)[0]) for value in values
+        value.lower() in GAPS or _UNCERTAIN.fullmatch(bare_number(value)[0]) for value in values
     ):
-        ways |= {"point"} if pattern is _POINT else set()
+        ways |= {"point"} if pattern is POINT else set()
     counts = np.bincount(codes[codes >= 0], minlength=len(values))
     is_word = np.array([isinstance(result, str) for result in results], dtype=bool)
     is_value = np.array(

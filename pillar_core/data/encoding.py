@@ -272,7 +272,9 @@ def encode_columns(
                 and not column.range
                 and cells.merge_in_float32(cell_values, values, parts[-1])
             ):
-                raise DataError(cells.MERGE.format(name, cells.WITH_PUBLIC))
+                raise DataError(cells.MERGE.format(name, cells.WITH_PUBLIC)).naming(
+                    public=(), ranges=()
+                )
     if not parts:
         raise DataError("no feature column is left: keep at least one.")
     if len(parts) == 1 and parts[0].ndim == 2:
@@ -540,10 +542,7 @@ def identifier_notes(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
         if IDENTIFYING.search(name) and _kind(name, frame[name]) == IDENTIFIER
     ]
     return (
-        [
-            f"Learnt from, and perhaps identifiers: {join(looking_so)}. Leave them out (leave_out=,"
-            " --leave-out)."
-        ]
+        [f"Learnt from, and perhaps identifiers: {join(looking_so)}. You can leave them out."]
         if looking_so
         else []
     )

@@ -169,9 +169,8 @@ def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[
     if absent:
         raise DataError(
             f"the public rows lack the columns {join(absent)}: bring them with the same columns, or"
-            " leave these out of the private rows. Words need one recipe for both tables (recipe=,"
-            " --recipe)."
-        )
+            " leave these out of the private rows. Words need one recipe for both tables."
+        ).naming(recipe=())
     order, more = (
         [places[name] for name in private.names],
         [name for name in public.names if name not in names],

@@ -61,8 +61,7 @@ def open_source(source: str | Path | bytes) -> io.BytesIO | Path:
     path = place_of(source)
     if not path.is_file():
         raise DataError(
-            f"there is no file {path}: check the path (embedded sets are loaded by name, with"
-            " load_dataset or --dataset)."
+            f"there is no file {path}: check the path (a registered set comes by its name)."
         )
     return path
 

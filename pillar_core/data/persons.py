@@ -17,7 +17,7 @@ from pillar_core.data.tables import FEWEST_DISTINCT, PERSON, distinct_of, sides_
 from pillar_core.data.wording import join
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError
-from pillar_core.types import FeatureSet, Persons, Unit
+from pillar_core.types import Dataset, FeatureSet, Persons, Unit
 
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 _OF_A_CELL = re.compile(r"=\"(.*)\"|'(.*)")
@@ -199,7 +199,7 @@ def digests_of(names: Iterable[str]) -> frozenset[bytes]:
     )
 
 
-def are_apart(private: FeatureSet | None, theirs: frozenset[bytes] | None) -> bool:
+def are_apart(private: Dataset | FeatureSet | None, theirs: frozenset[bytes] | None) -> bool:
     """Whether the persons of public rows, by `digests_of` their names, were compared with those of
     the private ones, and have no row there. theirs: None where rows name nobody.
 
@@ -211,10 +211,15 @@ def are_apart(private: FeatureSet | None, theirs: frozenset[bytes] | None) -> bo
     if both := mine & theirs:
         raise DataError(
             f"{len(both):,} persons have public and private rows, by their names. Bring both tables"
-            " together (public=, --public), which leaves their private rows out, or take them out"
-            " of the public table."
-        )
+            " together, which leaves their private rows out, or take them out of the public table."
+        ).naming(public=())
     return True
+
+
+def refuse_shared(private: Dataset | FeatureSet, *public: Dataset | FeatureSet) -> None:
+    """Refuses public sets that share persons with the private rows, as `are_apart`."""
+    for data in public:
+        are_apart(private, data.persons.named if data.persons else None)
 
 
 def _canonical_names(codes: Array, names: pd.Series) -> list[str]:

@@ -129,11 +129,10 @@ def _stamps(folder: Path) -> Iterator[os.stat_result]:
                     yield member.stat()
 
 
-def forget(dataset: Dataset) -> None:
-    """Deletes from the cache what decoding kept of these rows. The files that they came from stay
-    where they are."""
-    for key in dataset.stored_rows:
-        store.default().delete("arrays", key)
+def forget(dataset: Dataset) -> int:
+    """How many entries left the cache that decoding kept of these rows. The files that they came
+    from stay where they are."""
+    return sum(store.default().delete("arrays", key) for key in dataset.stored_rows)
 
 
 def unfinished_note(place: Path) -> str:

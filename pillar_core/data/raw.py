@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,15 +40,14 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.types import FeatureSet
 
 WAYS = (
-    "Public rows with the same columns say all of it: bring them (public=, --public; or write a"
-    " recipe with `python -m pillar_core recipe`, fill in what is null there, and give it: recipe=,"
-    " --recipe)."
+    "Public rows with the same columns say all of it: bring them, or a recipe that says it, which"
+    " the command recipe begins."
 )
 MADE_UP, MADE_UP_ROWS = "made_up", 1000
 """What asks for public rows that are drawn from what a recipe declares, and how many there are."""
 MADE_UP_NAME = "made up / declared"
 """Of such rows, which no file can have."""
-_TEXT = "column {!r} holds texts: say so (text=, --text) to learn from it, or leave it out."
+_TEXT = "column {!r} holds texts: say so to learn from it, or leave it out."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,8 +127,7 @@ def read_private(
             )
         if roles.text not in (None, written.text):
             raise DataError(
-                f"the recipe reads no texts from the column {roles.text!r}: write a recipe with"
-                f" --text {roles.text}."
+                f"the recipe reads no texts from the column {roles.text!r}: write one that does."
             )
         left_out = dict.fromkeys((*written.left_out, *roles.leave_out))
         columns = tuple(column for column in written.columns if column.name not in left_out)
@@ -204,9 +201,9 @@ def made_up(private: FeatureSet) -> FeatureSet:
     """
     if reason := why_not_made_up(private):
         raise DataError(
-            f"rows cannot be made up: {reason}. Write a recipe with `python -m pillar_core recipe`,"
-            " fill it in, give it (--recipe)."
-        )
+            f"rows cannot be made up: {reason}. Give a recipe that declares them; the command"
+            " recipe begins one."
+        ).naming(recipe=())
     recipe = recipes.recipe_of(private.recipe or {})
     generator, parts = (
         rng.stream(0, MADE_UP, fingerprint(private.recipe)),
@@ -321,12 +318,9 @@ def learnt_recipe(
         )
     if problems:
         unusable = [*absent, *(column.name for column in present if column.kind in encoding.ADVICE)]
-        if unusable:
-            names = " ".join(map(shlex.quote, [*roles.leave_out, *unusable]))
-            problems.append(
-                f"To leave out what cannot be used: --leave-out {names} (in Python leave_out=)."
-            )
-        raise DataError(*problems)
+        raise DataError(*problems).naming(
+            **({"leave_out": [*roles.leave_out, *unusable]} if unusable else {})
+        )
     if aside:
         named = join(f"{column.name} ({column.kind})" for column in aside)
         notes.append(f"Left out, as public rows show them: {named}.")
@@ -402,7 +396,7 @@ def private_features(
     frame = _without_gaps(frame, recipe)
     columns = encoding.count_gaps(frame, recipe.columns)
     if problems := encoding.problems_of(columns, is_scaled=True):
-        raise DataError(*problems, WAYS)
+        raise DataError(*problems, WAYS).naming(public=(), recipe=())
     parts = encoding.private_parts(frame, recipe, by_coin=by_coin, person_names=person_names)
     features = arrays.checked_features(dataclasses.replace(parts, caveats=caveats), name=name)
     form = recipes.form_of(dataclasses.replace(recipe, classes=features.classes))
@@ -495,15 +489,12 @@ def _with_text(frame: pd.DataFrame, roles: Roles) -> tuple[Roles, list[str]]:
         if len(fitting) > 1:
             raise DataError(
                 f"which column {roles.encoder} reads is not certain: {join(fitting)} may all be it."
-                " Say which (text=, --text)."
-            )
+                " Say which."
+            ).naming(text=())
         text = next(iter(fitting), None)
     if text is None:
         return roles, []
-    told = (
-        f"Texts: {text}, the only column that can be it. You can name another (text=, --text, or on"
-        " the page)."
-    )
+    told = f"Texts: {text}, the only column that can be it. You can name another."
     return dataclasses.replace(roles, text=text), [told]
 
 
@@ -521,7 +512,10 @@ def _refuse_words(frame: pd.DataFrame, inputs: list[str], label: str) -> None:
         ]
         cells_of_words = [line for line in refusal.problems if line.endswith("not a number.")]
         rest = problems or [line for line in refusal.problems if line not in cells_of_words]
-        raise DataError(*cells_of_words, *rest, *([WAYS] if rest else [])) from refusal
+        names = [*(["text"] if texts else []), *(["public", "recipe"] if rest else [])]
+        raise DataError(*cells_of_words, *rest, *([WAYS] if rest else [])).naming(
+            **dict.fromkeys(names, ())
+        ) from refusal
     large = [
         inputs[place] for place in np.flatnonzero(x.min(axis=0) > cells.FIRST_DAY)
     ]  # float32 rounds such numbers

@@ -244,6 +244,6 @@ def _why_not_read(name: Path) -> str:
     way_on = " Bring images as a folder or a zip." if ending in IMAGE_ENDINGS else ""
     return (
         f"a file of rows must end in one of {', '.join(known)}; got {ending or 'no ending'!r}"
-        " (a set of the app comes by its name: `load_dataset`, --dataset)."
+        " (a registered set comes by its name)."
         f"{way_on}"
     )

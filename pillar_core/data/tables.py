@@ -73,19 +73,15 @@ def label_column(frame: pd.DataFrame, label: str | None = None) -> str:
             else f"none is named {', '.join(LABEL_NAMES)} or is the only one of words"
         )
         raise DataError(
-            f"which label column is meant is not certain: {why}. Say which (label=…, --label, or"
-            f" its role on the page): {join(names)}. Rows without labels need an empty column"
-            " named label."
-        )
+            f"which label column is meant is not certain: {why}. Say which: {join(names)}."
+            " Rows without labels need an empty column named label."
+        ).naming(label=())
     return certain[0]
 
 
 def label_notes(label: str) -> list[str]:
     """Why a column of labels was taken that nobody named, where its name does not say it."""
-    why = (
-        f"Label: {label}, the only column of words. You can name another (label=, --label, or on"
-        " the page)."
-    )
+    why = f"Label: {label}, the only column of words. You can name another."
     return [] if label.strip().lower() in LABEL_NAMES else [why]
 
 

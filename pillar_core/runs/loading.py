@@ -99,9 +99,8 @@ def load_features(
     rows = data.load(source, roles, () if public is None else (public,))
     if most is not None and (rows.persons is None or rows.persons.most != most):
         raise SettingError(
-            "rows_per_person goes with a table whose persons a column names (person=, or its"
-            f" recipe); got {most}."
-        )
+            f"rows_per_person goes with a table whose persons a column names; got {most}."
+        ).naming(person=(), recipe=())
     return through_backbone(rows, backbone, weights=weights, device=device, batch_size=batch_size)
 
 

@@ -44,8 +44,8 @@ from pillar_core.types import FeatureSet, Form, Guarantee, RunRecord, SemiPrivat
 
 FORMAT = "pillar-explorer-model-2"
 SEEDED = (
-    "this run has a known seed, so its noise is no secret; export a release run (seed=None,"
-    " --release) instead."
+    "this run has a known seed, so its noise is no secret; export a release run, without a seed,"
+    " instead."
 )
 WEIGHTS, ARRAYS, CARD, SUMS = "model.safetensors", "model.npz", "model.json", "SHA256SUMS"
 STATEMENT, FIELDS = "statement.txt", "statement.json"
@@ -355,10 +355,12 @@ def _use() -> str:
         f"{name} = frozenset({sorted(getattr(cells, name))!r})\n"
         for name in ("GAPS", "GAPS_OF_WORDS")
     )
-    gaps += f"NUMBER = re.compile({cells.NUMBER.pattern!r})\n"
+    for name in ("NUMBER", "POINT", "COMMA", "_ADORNED", "_GROUPS"):
+        gaps += f"{name} = re.compile({getattr(cells, name).pattern!r})\n"
+    gaps += f"\n\n{inspect.getsource(cells.bare_number)}\n\n"
     for imported, place in {
         "backbones.column_map import ColumnMap": maps,
-        "data.cells import GAPS, GAPS_OF_WORDS, NUMBER": gaps,
+        "data.cells import COMMA, GAPS, GAPS_OF_WORDS, NUMBER, POINT, bare_number": gaps,
         "data.parts import IMAGE_ENDINGS": f"IMAGE_ENDINGS = {IMAGE_ENDINGS!r}\n",
         "data.tables import LABEL_NAMES": f"LABEL_NAMES = {LABEL_NAMES!r}\n",
         "errors import DataError": "",

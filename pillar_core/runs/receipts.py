@@ -15,7 +15,7 @@ import numpy as np
 from pillar_core import accounting, store
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
-from pillar_core.data import DATASETS, matching, uploads
+from pillar_core.data import DATASETS, matching, places, uploads
 from pillar_core.data.sets import embedded
 from pillar_core.errors import StoreError
 from pillar_core.fingerprint import LENGTH, fingerprint
@@ -373,15 +373,26 @@ def account_of(data: FeatureSet | Dataset, name: str = "") -> Account:
 
 def forget_data(name: str, rows: FeatureSet | Dataset | None = None) -> int:
     """Removes rows that were brought from this machine's cache, with every backbone's features of
-    their images or texts, the hashes by which sums find single rows, and all else that was made
-    from them; records of runs and receipts hold no rows and stay. How many entries went. rows: of
-    the file `name`, which stays.
+    their images or texts, decoded images, the hashes by which sums find single rows, and all else
+    that was made from them; records of runs and receipts hold no rows and stay. How many entries
+    went. rows: of the file or the registered set `name`, which stays.
 
     Raises StoreError: neither rows nor the name of a kept set.
     """
     data = uploads.load(name) if rows is None and is_known(name) else rows
     count = 0 if data is None else extraction.forget(data) + _forget_hashes(data)
+    if isinstance(data, Dataset):
+        count += places.forget(data)
+    if name in DATASETS:
+        return count
     return count + uploads.forget(name if rows is None else uploads.name_of(rows))
+
+
+def n_sharing(rows: FeatureSet | Dataset) -> int:
+    """How many other sets, or other readings of these rows, left hashes that are those of some of
+    them."""
+    mine, names = hashes_of(rows.x_train, rows.cells), store.default().keys("arrays", prefix=_ROWS)
+    return sum(_are_shared(mine, _kept_hashes(name)) for name in names)
 
 
 def _forget_hashes(data: FeatureSet | Dataset) -> int:
@@ -389,7 +400,11 @@ def _forget_hashes(data: FeatureSet | Dataset) -> int:
     kept, trained = store.default(), fingerprint(data.x_train)
     mine = np.concatenate([hashes_of(x) for x in (data.x_train, data.x_test) if x is not None])
     _ANSWERS.difference_update(mine.tolist())
-    gone = kept.keys("arrays", prefix=_ROWS + trained)
+    gone = [
+        name
+        for name in kept.keys("arrays", prefix=_ROWS)
+        if name.startswith(_ROWS + trained) or _has_cells(name, data.cells)
+    ]
     for name in kept.keys("arrays", prefix=_ANSWERED):
         if (all_ := _kept_hashes(name)) is not None and _are_shared(mine, all_):
             if len(others := np.setdiff1d(all_, mine)):  # other rows stay answered
@@ -425,6 +440,13 @@ def hashes_of(x: Array, cells: Array | None = None) -> Array:
 def _kept_hashes(name: str) -> Array | None:
     arrays = store.default().get_arrays(name)
     return None if arrays is None else arrays["rows"]
+
+
+def _has_cells(name: str, cells: Array | None) -> bool:
+    """Whether these are the hashes of a table with all these cells, whatever numbers it is."""
+    if cells is None or not name.endswith("-cells") or (all_ := _kept_hashes(name)) is None:
+        return False
+    return np.array_equal(all_[len(all_) // 2 :], cells)
 
 
 def _are_shared(mine: Array, others: Array | None) -> bool:

@@ -3,7 +3,7 @@ duplicates refused."""
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -96,7 +96,7 @@ def split(
         )
     except DataError as error:
         lines = (line if "public" in line else f"public rows: {line}" for line in error.problems)
-        raise DataError(*lines) from error
+        raise DataError(*lines).naming(**error.arguments) from error
     parts = splits.split_features(
         private,
         public_fraction=public_fraction,
@@ -308,7 +308,7 @@ def is_known(name: str) -> bool:
 
 def public_features(source: Any, private: FeatureSet, backbone: str | None = None) -> FeatureSet:
     """The features of public rows beside private ones: a table through the private table's recipe,
-    "made_up" rows from what that declares, anything else as `load_features`.
+    "made_up" rows from what that declares, a set by its name, anything else as `load_features`.
 
     Raises as `load_features`; a table that lacks columns of the private one.
     """
@@ -319,7 +319,14 @@ def public_features(source: Any, private: FeatureSet, backbone: str | None = Non
             return raw.read_public(source, private)
         as_read = raw.read_public(source, private, encoder=texts.IDENTITY)
         return load_features(as_read, private.backbone)
+    if isinstance(source, str) and is_known(source):
+        return load_named_features(source, backbone)
     return load_features(source, backbone)
+
+
+def named(sets: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
+    """Public sets by name, where a list of names or files says them."""
+    return sets if isinstance(sets, Mapping) else {name: name for name in sets}
 
 
 def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
@@ -329,7 +336,7 @@ def match_private(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, 
 
     Raises DataError: columns that the public rows lack, by name; persons who have rows in both.
     """
-    if public.persons is not None and are_apart(private, public.persons.named):
+    if are_apart(private, public.persons.named if public.persons else None):
         apart_from = (*public.apart_from, private.fingerprint)
         public = dataclasses.replace(public, apart_from=apart_from)
     public, notes = matching.by_name(without_drawn_test(public), private)
@@ -375,5 +382,5 @@ def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
     raise DataError(
         f"{shared} are, bit by bit, private rows (train rows {shared.first}), more than chance"
         " explains. Remove them from the public set, or copies from the file where a share of it"
-        " is public (to study them all the same: allow_overlap=True, --allow-overlap)."
-    )
+        " is public, or allow the overlap to study them all the same."
+    ).naming(allow_overlap=())

@@ -8,10 +8,13 @@ by onnxruntime. The files beside this one are compared with SHA256SUMS first.
 """
 
 import argparse
+import collections
 import csv
+import functools
 import hashlib
 import itertools
 import json
+import operator
 import re
 import sys
 from collections import Counter
@@ -22,7 +25,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from pillar_core.backbones.column_map import ColumnMap
-from pillar_core.data.cells import GAPS, GAPS_OF_WORDS, NUMBER
+from pillar_core.data.cells import COMMA, GAPS, GAPS_OF_WORDS, NUMBER, POINT, bare_number
 from pillar_core.data.parts import IMAGE_ENDINGS
 from pillar_core.data.tables import LABEL_NAMES
 from pillar_core.errors import DataError
@@ -41,6 +44,8 @@ numpy.savez("features.npz", x=x)"""
 UNKNOWN = "Words that are none of the categories count as none"
 FILLED = "Cells without a number took the model's value for gaps"
 OUTSIDE = "Numbers outside the model's range count as its nearest end"
+DECIMAL = "A decimal comma is read (1.041,50 as 1041.5)"
+THOUSANDS = "Commas between thousands were taken off (1,041 as 1041)"
 PARTS = ("mean", "scale", "projection")
 LARGEST_FLOAT = float(np.finfo(np.float32).max)
 NUMBERS = re.compile(rf"(?:(?:{NUMBER.pattern})\n)*")
@@ -48,12 +53,6 @@ BOOLEANS = {
     **dict.fromkeys(["True", "TRUE", "true"], "1"),
     **dict.fromkeys(["False", "FALSE", "false"], "0"),
 }
-CONVERT = (
-    "import csv, re; csv.field_size_limit(2**31 - 1); csv.writer(open('plain.csv', 'w', newline='',"
-    " encoding='utf-8')).writerows([re.sub(r'^([+-]?[0-9]+),([0-9]+)\\Z', r'\\1.\\2', cell) for"
-    " cell in row] for row in csv.reader(open({!r}, newline='', encoding='utf-8-sig'),"
-    " delimiter={!r}))"
-)
 FORMULA = re.compile(r"(^|[;\t\r\n])(?![+-]?[\d.]+(?:e[+-]?\d+)?(?:;|$))(?=[=+\-@\t\r＝＋－＠])")
 """Before what spreadsheets take for the start of a formula, numbers apart: some of them begin a
 cell after these signs, too."""
@@ -326,24 +325,22 @@ def _opened(vectors: Path) -> TokenVectors | Bert:
 
 
 def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with path.open(encoding=_encoding_of(path), errors="replace", newline="") as file:
         line = file.readline()
         separator = next(
             (sign for sign in "\t;|" if len(next(csv.reader([line], delimiter=sign))) > 1), ","
         )
-        file.seek(0)
-        rows = (
-            row
-            for row in csv.reader(file, delimiter=separator, skipinitialspace=True)
-            if any(text.strip() for text in row)
-        )
+        mark = '"' if separator == "," else ","  # without it no number of the file has a comma
+        has_mark = mark in line or any(mark in more for more in file)
+        commas = _with_commas(_rows_of(file, separator), separator) if has_mark else set[int]()
+        rows = _rows_of(file, separator)
         header = [name.strip() for name in next(rows, [])]
         unnamed = [f"x{place}" for place in range(len(header))]
         columns = form.get("recipe", {}).get("columns", ())
         named = {column["name"] for column in columns}
         is_first_row = all(map(NUMBER.fullmatch, header)) and header != [n[1:] for n in unnamed]
         if named <= {*unnamed} - {*header} if columns else is_first_row:
-            rows, header = itertools.chain([header], rows), unnamed  # type: ignore[assignment]
+            rows, header = itertools.chain([header], rows), unnamed
         columns = columns or _columns_of_numbers(header)
         if [column.get("kind") for column in columns] == ["text"]:
             name = columns[0]["name"]
@@ -366,7 +363,7 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
             if column.get("kind") == "text"
         }
         is_slow = any(isinstance(encoder, Bert) for encoder in encoders.values())
-        n_before, counts = 0, {what: Counter[str]() for what in (UNKNOWN, FILLED, OUTSIDE)}
+        n_before, counts = 0, collections.defaultdict[str, Counter[str]](Counter)
         while block := list(itertools.islice(rows, SENTENCES_AT_ONCE if is_slow else AT_ONCE)):
             if long := [
                 n_before + place
@@ -387,12 +384,10 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
                     parts.append(encoders[name].means(texts, tokens))
                     continue
                 if column["categories"] is None:
-                    values, filled, outside = _numbers(
-                        texts, column, gaps, n_before, CONVERT.format(str(path), separator)
-                    )
+                    values, done = _numbers(texts, column, gaps, n_before, place in commas)
                     parts.append(values)
-                    counts[FILLED][name] += filled
-                    counts[OUTSIDE][name] += outside
+                    for what, count in done.items():
+                        counts[what][name] += count
                     continue
                 meant = {text: _word(text, column["categories"], gaps) for text in set(texts)}
                 words = [meant[text] for text in texts]
@@ -407,6 +402,59 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
     if not n_before:
         raise DataError("the table holds no rows.")
     sys.stderr.writelines(f"note: {note}\n" for note in notes_on(counts))
+
+
+def _encoding_of(path: Path) -> str:
+    """How a text is written: UTF-16 if it says so, UTF-8 if all of it is that, else Latin-1."""
+    with path.open("rb") as file:
+        if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+            return "utf-16"
+    try:
+        with path.open(encoding="utf-8") as text:
+            collections.deque(text, maxlen=0)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8-sig"
+
+
+def _rows_of(file: TextIO, separator: str) -> Iterator[list[str]]:
+    """The rows of a csv from its start on, but empty ones."""
+    file.seek(0)
+    rows = csv.reader(file, delimiter=separator, skipinitialspace=True)
+    return (row for row in rows if any(text.strip() for text in row))
+
+
+def _with_commas(rows: Iterator[list[str]], separator: str) -> set[int]:
+    """The places of the columns whose numbers have a decimal comma. One that can be read so alone
+    decides for all of the file; with commas between cells, plain columns stay as they are."""
+    next(rows, None)
+    ways: dict[int, set[tuple[bool, bool, bool, bool]]] = collections.defaultdict(set)
+    for row in rows:
+        for place, text in enumerate(row):
+            ways[place].add(_ways(text.strip()))
+    words = {
+        place: of
+        for place, of in ways.items()
+        if separator != "," or not all(is_plain for *_, is_plain in of)
+    }
+    cells = [[way for way in of if way[:2] != (True, True)] for of in words.values()]
+    if not any(of and all(comma for comma, *_ in of) for of in cells):
+        return set()
+    return {place for place, of in words.items() if not any(point for *_, point, _ in of)}
+
+
+@functools.lru_cache(maxsize=2**16)
+def _ways(text: str) -> tuple[bool, bool, bool, bool]:
+    """Whether a cell can be read with a decimal comma, whether with a point, as a gap with both;
+    whether as it is written with a point alone, and whether it is plain."""
+    if text.lower() in GAPS:
+        return True, True, False, not text
+    if COMMA.fullmatch(text):
+        return True, POINT.fullmatch(text) is not None, False, NUMBER.fullmatch(text) is not None
+    if POINT.fullmatch(text):
+        return False, True, True, NUMBER.fullmatch(text) is not None
+    bare = bare_number(text)[0]
+    return COMMA.fullmatch(bare) is not None, POINT.fullmatch(bare) is not None, False, False
 
 
 def notes_on(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
@@ -432,26 +480,28 @@ def _columns_of_numbers(header: list[str]) -> list[Card]:
 
 
 def _numbers(
-    texts: list[str], column: Card, gaps: Sequence[str | float], start: int, convert: str
-) -> tuple[Numbers, int, int]:
-    """The numbers of a column, how many gaps were filled, and how many lie outside its range."""
+    texts: list[str], column: Card, gaps: Sequence[str | float], start: int, has_commas: bool
+) -> tuple[Numbers, dict[str, int]]:
+    """The numbers of a column, and of how many cells what was done."""
     if all(text in BOOLEANS for text in texts):
         texts = [BOOLEANS[text] for text in texts]
-    filled = 0
-    outside = 0
+    done = Counter[str]()
+    pattern, taken, way = (COMMA, ".", DECIMAL) if has_commas else (POINT, ",", THOUSANDS)
+    if has_commas or any("," in text for text in texts):
+        written = texts
+        texts = [
+            text.replace(taken, "").replace(",", ".") if pattern.fullmatch(text) else text
+            for text in written
+        ]
+        done[way] = sum(map(operator.ne, texts, written))
     is_plain = not gaps and NUMBERS.fullmatch("\n".join([*texts, ""])) is not None
     values = np.array(texts, dtype=np.float64) if is_plain else np.full(len(texts), np.inf)
     for place, text in enumerate(texts if not (np.abs(values) <= LARGEST_FLOAT).all() else ()):
         is_number = NUMBER.fullmatch(text) is not None
         if not is_number and text.lower() not in GAPS and text not in gaps:
-            line = (
-                f' This line writes decimal commas as points, to plain.csv:\npython -c "{convert}"'
-                if "," in text
-                else ""
-            )
             raise DataError(
                 f"column {column['name']!r} holds {text!r} in row {start + place}: write a plain"
-                f" number such as 1041.5.{line}"
+                " number such as 1041.5."
             )
         value = float(text) if is_number else np.nan
         if not is_number or value in gaps or text in gaps:
@@ -460,7 +510,8 @@ def _numbers(
                     f"column {column['name']!r} is empty in row {start + place}, and the model has"
                     " no value for gaps."
                 )
-            value, filled = column["fill"], filled + 1
+            value = column["fill"]
+            done[FILLED] += 1
         elif abs(value) > LARGEST_FLOAT:
             raise DataError(
                 f"column {column['name']!r} holds an infinite number in row {start + place}:"
@@ -468,11 +519,11 @@ def _numbers(
             )
         values[place] = value
     if column["low"] is not None:
-        outside = int(((values < column["low"]) | (values > column["high"])).sum())
+        done[OUTSIDE] = int(((values < column["low"]) | (values > column["high"])).sum())
         values = np.clip((values - column["low"]) / (column["high"] - column["low"]), 0, 1)
     else:
         values = values - column.get("centre", 0.0)
-    return values.astype(np.float32), filled, outside
+    return values.astype(np.float32), done
 
 
 def _word(text: str, categories: Sequence[str], gaps: Sequence[str | float]) -> str:

@@ -10,10 +10,11 @@ import dataclasses
 import functools
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Json
 from pillar_core.backbones.devices import chosen_device
+from pillar_core.backbones.names import address, literal
+from pillar_core.backbones.timm_models import build_model
 from pillar_core.backbones.weights import fill
 from pillar_core.deferred import torch
 from pillar_core.errors import SettingError
@@ -41,7 +42,7 @@ class Trunk:
     name: str
     weights: Path | None
     size: int = INPUT_SIZE
-    options: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, Json], ...] = ()
     layers: tuple[str, ...] = ()
     lora: int = 0
 
@@ -59,16 +60,15 @@ def parse_trunk(name: str) -> Trunk:
     """The network that `timm:<name>?weights=<file or
     random>[&layers=a,b][&lora=8][&size=224][&option=value]` names.
 
-    Raises SettingError: no weights file, or a number that is none.
+    Raises SettingError: no weights file, an option that cannot be read, or a number that is none.
     """
-    title, _, query = name.removeprefix("timm:").partition("?")
-    options = dict(parse_qsl(query))
-    source = options.pop("weights", "")
+    spot = address(name)
+    options, source = dict(spot.options), spot.weights or ""
     weights = None if source == RANDOM else Path(source).expanduser()
     if weights is not None and not weights.is_file():
         raise SettingError(
             "a pre-trained model needs its weights as a local safetensors file:"
-            f" timm:{title}?weights=FILE (or weights=random for a random start); got {source!r}."
+            f" {spot.base}?weights=FILE (or weights=random for a random start); got {source!r}."
         )
     layers = tuple(part for part in options.pop("layers", "").split(",") if part)
     size, lora = (
@@ -79,7 +79,8 @@ def parse_trunk(name: str) -> Trunk:
         raise SettingError(
             "choose layers or lora, not both: LoRA leaves the network's own layers frozen."
         )
-    return Trunk(title, weights, size, tuple(sorted(options.items())), layers, lora)
+    arguments = tuple((option, literal(text)) for option, text in options.items())
+    return Trunk(spot.model, weights, size, arguments, layers, lora)
 
 
 def features(trunk: Trunk, rows: Array) -> Array:
@@ -151,12 +152,8 @@ def _with_lora(network: "torch.nn.Module", trunk: Trunk, start: Start) -> "torch
 
 @functools.lru_cache(maxsize=2)
 def _network(trunk: Trunk, device: str = "cpu") -> Any:
-    import timm
-
-    options: dict[str, Any] = dict(trunk.options) | (
-        {"img_size": trunk.size} if "vit" in trunk.name else {}
-    )
-    network = timm.create_model(trunk.name, pretrained=False, num_classes=0, **options)
+    size = {"img_size": trunk.size} if "vit" in trunk.name else {}
+    network = build_model(trunk.name, dict(trunk.options) | size)
     for module in network.modules():
         if hasattr(module, "fused_attn"):
             setattr(module, "fused_attn", False)  # noqa: B010  # per-example gradients of the fused kernel fall back to a loop

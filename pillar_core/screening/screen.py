@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pillar_core import checks, params
 from pillar_core.data import uploads
 from pillar_core.data.matching import shared_rows
+from pillar_core.data.persons import refuse_shared
 from pillar_core.deferred import pandas as pd
 from pillar_core.errors import DataError, SettingError
 from pillar_core.rng import stream
@@ -55,8 +56,9 @@ def screen(
     Guarantee: `epsilon_upper` bounds what the whole table reveals (public size, secret noise,
     sample and labels; a known seed is an experiment); `attrs["guarantee"]` says it in words.
     Raises SettingError, UnknownNameError: settings. DataError: sets that cannot be compared, too
-    few rows, public rows that are private rows (unless allow_overlap), the private set itself or no
-    named classes under ε. UnsupportedError: ε for a score without a private form.
+    few rows, public rows that are private rows (unless allow_overlap), persons on both sides, the
+    private set itself or no named classes under ε. UnsupportedError: ε for a score without a
+    private form.
 
     >>> digits, shapes = pc.load_dataset("digits"), pc.load_dataset("drawn_digits")
     >>> table = pc.screen(digits, {"drawn": shapes}, k=4, n_examples=100, repeats=1)
@@ -70,6 +72,7 @@ def screen(
         seed=(seed, params.SEED),
         delta=(delta, params.DELTA),
     )
+    refuse_shared(private, *public.values())
     if epsilon is not None and not allow_overlap:
         refuse_private(private, public)
     if class_signal.NAME in scores:
@@ -162,9 +165,8 @@ def refuse_overlap(
             raise DataError(
                 f"{shared} of the set {uploads.title_of(name)!r} are, bit by bit, private rows"
                 f" (private rows {shared.first}): its distance would be too small and the rows are"
-                " not public. Remove them (to study them all the same: allow_overlap=True,"
-                " --allow-overlap)."
-            )
+                " not public. Remove them, or allow the overlap to study them all the same."
+            ).naming(allow_overlap=())
 
 
 def refuse_private(

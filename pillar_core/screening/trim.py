@@ -20,6 +20,7 @@ import numpy as np
 from pillar_core import accounting, checks, params
 from pillar_core import ledger as events
 from pillar_core.arrays import Array
+from pillar_core.data.persons import refuse_shared
 from pillar_core.deferred import pandas as pd
 from pillar_core.deferred import torch
 from pillar_core.engine import exact
@@ -117,10 +118,12 @@ def trim(
 
     Guarantee: see above. Fewer clusters are made where the noise is large: the mean count is three
     times its noise, 200 clusters at most. A known seed is an experiment.
-    Raises DataError: sets of other widths, images, fewer than two rows or equal ones. SettingError,
+    Raises DataError: sets of other widths, images, fewer than two rows or equal ones, persons on
+    both sides. SettingError,
     BudgetError: settings out of range.
     """
     checks.within(share=(share, params.SHARE))
+    refuse_shared(private, public)
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     if math.isinf(epsilon):
         raise SettingError("epsilon must be finite: votes without noise are not released.")

@@ -63,8 +63,8 @@ def split_features(
     if persons is not None and most is not None and most > persons.most:
         raise SettingError(
             f"rows_per_person must be at most {persons.most}, as the data declare; got {most}. More"
-            " are declared where a table is read (rows_per_person=, --rows-per-person)."
-        )
+            " are declared where a table is read."
+        ).naming(rows_per_person=())
     generator = rng.stream(seed, "split")
     order = generator.permutation(len(features.x_train))
     first, place = _by_person(persons, len(order))

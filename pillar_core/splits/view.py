@@ -3,7 +3,7 @@ that it declared."""
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -163,26 +163,25 @@ class View:
         return standardise, (len(self.x_public) > 0 if centre is None else centre)
 
 
-def what_lacks(split: SemiPrivateSplit, use: PublicUse) -> tuple[str, str]:
-    """("needs" what the split has not, what to do), for a method that declares `use`; ("", "")
-    where it has all."""
+def what_lacks(
+    split: SemiPrivateSplit, use: PublicUse
+) -> tuple[str, str, dict[str, Sequence[str]]]:
+    """("needs" what the split has not, what to do, by which arguments), for a method that declares
+    `use`; nothing where it has all."""
     needs_labels = use in (PublicUse.LABELLED, PublicUse.OTHER_LABELS)
     if (needs_labels or use is PublicUse.UNLABELLED) and not len(split.public_x):
         return (
             "needs public rows",
-            "take a share of the rows as public, or another set (public_fraction=, public=,"
-            " --public-fraction, --public)",
+            "take a share of the rows as public, or another set",
+            {"public_fraction": (), "public": ()},
         )
     if use is PublicUse.LABELLED and split.public_y is None:
-        return "needs labelled public rows of the same classes", "choose an unlabelled method"
+        return "needs labelled public rows of the same classes", "choose an unlabelled method", {}
     if needs_labels and split.public_y is None and split.other_y is None:
-        return "needs labelled public rows", "choose an unlabelled method"
+        return "needs labelled public rows", "choose an unlabelled method", {}
     if use is PublicUse.TEXT and split.text_embeddings is None:
-        return (
-            "needs text embeddings of the class names",
-            "give them (text_embeddings=, --text-embeddings)",
-        )
-    return "", ""
+        return "needs text embeddings of the class names", "give them", {"text_embeddings": ()}
+    return "", "", {}
 
 
 def view_of(split: SemiPrivateSplit, use: PublicUse) -> View:
@@ -195,9 +194,9 @@ def view_of(split: SemiPrivateSplit, use: PublicUse) -> View:
     """
     if split.features.y_train is None:
         raise DataError("the private rows have no labels; learners need y_train.")
-    lacking, remedy = what_lacks(split, use)
+    lacking, remedy, arguments = what_lacks(split, use)
     if lacking:
-        raise DataError(f"this method {lacking}; {remedy}.")
+        raise DataError(f"this method {lacking}; {remedy}.").naming(**arguments)
     labelled = use in (PublicUse.LABELLED, PublicUse.TEXT, PublicUse.OTHER_LABELS)
     has_other_labels = use is PublicUse.OTHER_LABELS and split.public_y is None
     public_y = split.other_y if has_other_labels else split.public_y

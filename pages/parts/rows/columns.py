@@ -262,12 +262,12 @@ def ask_arrays(shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, str] | None:
 
 def list_lines(problems: Sequence[str]) -> None:
     """Line by line."""
-    st.markdown("\n".join(f"- {plain.message(problem)}" for problem in problems))
+    st.markdown("\n".join(f"- {plain.text(problem)}" for problem in problems))
 
 
 def list_notes(notes: Sequence[str]) -> None:
     """What was decided while a file was read, in small letters, line by line."""
-    st.caption("  \n".join(map(plain.message, dict.fromkeys(notes))))
+    st.caption("  \n".join(map(plain.text, dict.fromkeys(notes))))
 
 
 def _said_of(names: list[str]) -> tuple[str, dict[str, Mapping[str, Any]]]:

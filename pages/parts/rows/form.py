@@ -227,12 +227,12 @@ def _count_public(maker: Maker, private: FeatureSet | Dataset | None) -> int:
             notes += _fit(rows, private)
             _doubt_roles(private, rows, named)
     except PillarError as error:
-        why = plain.message(error.problems[0])
+        why = plain.text(error.problems[0])
         st.warning(f"{named} cannot be public here: {why}", icon=":material/block:")
         return 0
     count = reports.count_rows(rows) if rows.test_drawn else len(rows.x_train)
     line = f":material/public: {named}: {count:,} public rows, {len(rows.classes)} classes."
-    st.caption(" ".join([line, *map(plain.message, dict.fromkeys(notes))]))
+    st.caption(" ".join([line, *map(plain.text, dict.fromkeys(notes))]))
     return count
 
 

@@ -44,7 +44,7 @@ def summary(settings: Settings) -> None:
         ("Classes", f"{facts.n_classes:,}", "Labels 0 … C − 1, named as in the source."),
     )
     for line in dict.fromkeys([*split.features.notes, *split.notes]):
-        st.caption(plain.message(line))
+        st.caption(plain.text(line))
 
 
 def figures(settings: Settings) -> None:

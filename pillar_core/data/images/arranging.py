@@ -33,7 +33,7 @@ EXTRAS = frozenset(
     }
 )
 """Folders beside splits that hold no further rows."""
-_OF_LATIN_1 = "".join({*bytes(range(0xC0, 0x100)).decode("cp437")} - {*"ßµ°²·"})
+_OF_LATIN_1 = "".join({*bytes(range(0xC0, 0x100)).decode("cp437")} - {*"ßµ°²·\u00a0"})
 _GARBLED = re.compile(f"(?<=[A-Za-z])[{_OF_LATIN_1}]|[{_OF_LATIN_1}](?=[A-Za-z])")
 """Signs that letters of Latin-1 become in a zip that does not say how its names are written."""
 HEIC_ENDINGS = (".heic", ".heif")

@@ -45,6 +45,7 @@ from pillar_core.runs.splitting import (
     is_known,
     load_named_features,
     match_private,
+    named,
     public_features,
     unmapped,
 )
@@ -178,7 +179,7 @@ def choose(
         for each in names:
             identity_of(each)
         if not all(map(texts.is_encoder, names)):
-            candidates = {name: _images(data, name) for name, data in _named(candidates).items()}
+            candidates = {name: _images(data, name) for name, data in named(candidates).items()}
             if not isinstance(private, SemiPrivateSplit):
                 private = _images(private, "the private rows")
         reached = {
@@ -293,16 +294,12 @@ def _noise_of_choice(mu: float, moves: float) -> float:
     return moves / (mu * math.sqrt(SHARE))
 
 
-def _named(candidates: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
-    return candidates if isinstance(candidates, Mapping) else {name: name for name in candidates}
-
-
 def _sides(
     private: Any, candidates: Mapping[str, Any] | Sequence[str], backbone: str | None
 ) -> tuple[dict[str, SemiPrivateSplit], dict[str, str]]:
     """The same private rows beside each candidate and beside none, by name; and why other
     candidates do not fit."""
-    named = _named(candidates)
+    sets = named(candidates)
     sides, refused = dict[str, SemiPrivateSplit](), dict[str, str]()
     if isinstance(private, SemiPrivateSplit):
         if private.settings.get("public") is not None:
@@ -316,7 +313,7 @@ def _sides(
     else:
         private = split_of(_features(private, backbone))
     rows, alone = private.features, splits.beside(private, None)
-    if reserved := sorted({OWN, NONE} & {*named}):
+    if reserved := sorted({OWN, NONE} & {*sets}):
         raise SettingError(
             f"{reserved[0]!r} stands for"
             f" {'a part of the private rows' if reserved[0] == OWN else 'no public rows'};"
@@ -326,7 +323,7 @@ def _sides(
         raise DataError(
             f"{rows.name!r} has no labels, which a choice needs; bring labels of the private rows."
         )
-    for name, data in named.items():
+    for name, data in sets.items():
         # by what is public alone: a set that private rows rule out, because they are in it, ends
         # the choice
         try:
@@ -357,9 +354,9 @@ def _played(
     sides = {name: blind(rows) for name, rows in rows_of.items()}
     played = {name: with_own_classes(rows) for name, rows in sides.items()}
     able = [name for name, rows in played.items() if can_play(rows)]
-    named = [OWN] if OWN in able else able
+    played_on = [OWN] if OWN in able else able
     reached = {}
-    for name in named:
+    for name in played_on:
         of = metric or metric_of(played[name])
         method = _learner(name, sides[name], budget, methods, seed, of, metric).method
         reached[name] = plays(method, played[name], budget, seed, wanted=metric)[of]
@@ -431,13 +428,11 @@ def _through(split: SemiPrivateSplit, backbone: str) -> SemiPrivateSplit:
 
 
 def _features(source: Any, backbone: str | None, private: FeatureSet | None = None) -> FeatureSet:
+    if private is not None:
+        return public_features(source, private, backbone)
     if isinstance(source, str) and is_known(source):
         return load_named_features(source, backbone)
-    return (
-        load_features(source, backbone)
-        if private is None
-        else public_features(source, private, backbone)
-    )
+    return load_features(source, backbone)
 
 
 def _private_rows(split: SemiPrivateSplit) -> FeatureSet:

@@ -17,7 +17,7 @@ from pillar_core.methods import METHODS
 from pillar_core.metrics import FIGURES
 from pillar_core.numerics import opened
 from pillar_core.params import SEED, SHARE
-from pillar_core.runs.splitting import match_private, public_features, unmapped
+from pillar_core.runs.splitting import match_private, named, public_features, unmapped
 from pillar_core.splits import beside
 from pillar_core.studies.advice import maps, simulation
 from pillar_core.studies.advice.prediction import (
@@ -101,7 +101,7 @@ def advise(
     epsilon: float = 1.0,
     delta: float = 1e-5,
     relation: str = "add_or_remove_one",
-    candidates: Mapping[str, FeatureSet | Dataset] | None = None,
+    candidates: Mapping[str, Any] | Sequence[str] | None = None,
     alike: Collection[str] = (),
     target_accuracy: float | None = None,
     metric: str | None = None,
@@ -110,8 +110,9 @@ def advise(
     """The learner that should reach most within (ε, δ), with which public set where that can be
     known, and how much that is.
 
-    candidates: public sets by name (their train rows), or a list of sets, whose names say which,
-    instead of the split's own public rows; "own" is a part of the private set.
+    candidates: public sets by name (their train rows), or a list of sets (their names say which),
+    of registered names or of files; beside a part of the private set, "own", and instead of rows
+    that the split has from elsewhere.
     alike: names of those that you state to be like the private rows, "own" where the split's public
     rows were brought from elsewhere. Of other sets nobody knows without asking private rows
     (`choose`), so none of them is named. target_accuracy: in [0, 1]; then ε is the smallest of some
@@ -134,7 +135,8 @@ def advise(
     checks.within(target_accuracy=(target_accuracy, SHARE), seed=(seed, SEED))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     checks.one_of(FIGURES, metric=metric or FIGURES[0])
-    at = _weigh(split, budget, candidates or _from_ranges(split), alike, seed or 0, metric=metric)
+    sides = named(candidates) if candidates else _from_ranges(split)
+    at = _weigh(split, budget, sides, alike, seed or 0, metric=metric)
     return at(epsilon) if target_accuracy is None else _reaching(at, target_accuracy)
 
 
@@ -395,16 +397,16 @@ def _sides(
     fit; and which columns were left out for the ranges that were stated."""
     blind = simulation.blind(split)
     nothing, said = {NONE: beside(blind, None)}, misfits(split.features.notes)
+    unfit = misfits(split.notes)
+    own = {OWN: blind} if len(split.public_x) and not unfit else {}
     if not candidates:
-        unfit = misfits(split.notes)
-        own = {OWN: blind} if len(split.public_x) and not unfit else {}
         return own | nothing, ({OWN: unfit[0]} if unfit else {}), said
     if NONE in candidates:
         raise SettingError(
             f"a candidate cannot be named {NONE!r}, which stands for no public rows; give it"
             " another name."
         )
-    sides, refused = {}, {}
+    sides, refused = (own if split.settings.get("public") is None else {}), dict[str, str]()
     for name, data in candidates.items():
         try:
             public = public_features(data, split.features)

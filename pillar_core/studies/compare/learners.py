@@ -169,7 +169,7 @@ def _rank_learners(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 def obstacle(method: Method[Any], split: SemiPrivateSplit) -> str:
     """Why a learner cannot run on a split; "" where it can."""
-    lacking, _ = what_lacks(split, method.public_use)
+    lacking, *_ = what_lacks(split, method.public_use)
     return lacking or (method.unsupported_reason(split) if method.unsupported_reason else "")
 
 

@@ -234,7 +234,8 @@ def _every(step: int, data: R) -> tuple[R, R]:
         )
         for rows in (~is_taken, is_taken)
     )
-    return left, dataclasses.replace(taken, x_test=None, y_test=None)
+    others = taken.persons and dataclasses.replace(taken.persons, named=None)  # apart from the rest
+    return left, dataclasses.replace(taken, x_test=None, y_test=None, persons=others)
 
 
 _APART: dict[str, int] = {OWN_PART: 10, OWN_HALF: 2}

@@ -14,6 +14,7 @@ from pillar_core import store
 from pillar_core.commands import listing, parser
 from pillar_core.commands.options import load_split
 from pillar_core.data.npz import npz_of
+from pillar_core.errors import DataError
 from pillar_core.runs import starter
 from pillar_core.runs.versions import VERSION
 from unit.image_files import picture, written
@@ -127,3 +128,19 @@ def test_a_reader_that_closes_the_pipe_ends_the_command_quietly():
         process.stdout.close()
         said = process.stderr.read()
     assert (process.returncode, said) == (141, b"")
+
+
+def test_a_refusal_says_the_matter_and_each_door_its_own_way_on(tmp_path):
+    (tmp_path / "ward.csv").write_text("a,b,day\n" + "1,2,2020-01-02\n3,4,2020-01-03\n" * 20)
+    said = output_of(f"run --dataset {tmp_path / 'ward.csv'}", status=2).err
+    assert "Say which: a, b, day." in said
+    assert "\noptions: --label\n" in said
+    with pytest.raises(DataError) as refusal:
+        pc.load_features(tmp_path / "ward.csv")
+    assert "label" not in str(refusal.value).partition("Say which")[2].partition("Rows")[0]
+    assert refusal.value.__notes__ == ["Arguments: label=…."]
+    table = f"run --dataset {tmp_path / 'ward.csv'} --label b --public"
+    (tmp_path / "open.csv").write_text("a,b,day\n" + "1,2,2020-01-02\n3,4,2020-01-03\n" * 20)
+    assert (
+        "\noptions: --leave-out day" in output_of(f"{table} {tmp_path / 'open.csv'}", status=2).err
+    )

@@ -1,6 +1,7 @@
 """`python -m pillar_core data`: what is here, what is not, how to get it, what it holds; offline
 throughout."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,19 @@ def test_reading_says_what_it_holds_and_forgetting_deletes(tmp_path, monkeypatch
     assert not store.default().ls("arrays")
 
 
+def test_all_that_images_left_is_forgotten_of_a_set_and_of_a_folder(tmp_path, monkeypatch):
+    """Of a registered set the features stayed, and of a folder the decoded pixels."""
+    monkeypatch.setattr("pillar_core.data.scratch.LARGEST_IN_MEMORY", 1000)
+    root = _flowers(tmp_path / "mine")
+    for name in ("flower_16", str(root)):
+        setting = f"--dataset-setting root={root}" * (name == "flower_16")
+        output_of(f"extract --dataset {name} {setting} --backbone scattering")
+        assert len(store.default().ls("arrays")) == 2
+        said = output_of(f"data {name} --forget {setting}").out
+        assert "deleted from the cache: 2 entries" in said
+        assert not store.default().ls("arrays")
+
+
 def test_rows_that_a_command_kept_for_its_workers_are_forgotten_by_name():
     name = uploads.keep(pc.features([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]))
     assert uploads.is_here(name)
@@ -80,10 +94,19 @@ def test_what_a_training_left_of_a_files_rows_is_forgotten_with_the_file_in_its_
     split = pc.split(pc.load_features(path, label="sick" if label else None))
     training = training_on(split, "PILLAR", (1.0, 1e-5, "add_or_remove_one"))
     account_of(split.features).keep(training)
-    assert store.default().ls("arrays")
-    assert "deleted from the cache: 1 entries" in output_of(f"data {path} --forget {label}").out
+    doubled = dataclasses.replace(split.features, x_train=split.features.x_train * 2)
+    if label:  # through another encoder a table has other numbers
+        account_of(doubled).keep(training)
+    said = output_of(f"data {path} --forget {label}")
+    assert f"deleted from the cache: {1 + bool(label)} entries" in said.out
+    assert "stay" not in said.err
     assert not store.default().ls("arrays")
     assert path.exists()
+    part = dataclasses.replace(split.features, x_train=rows.x_train[:99], y_train=None, cells=None)
+    account_of(dataclasses.replace(part, given=None)).keep(training)
+    account_of(split.features).keep(training)
+    if not label:
+        assert "note: hashes of 1 other" in output_of(f"data {path} --forget").err
 
 
 @pytest.mark.parametrize(

@@ -87,10 +87,7 @@ def test_the_only_column_of_few_words_is_the_label_and_that_is_said(tmp_path):
             "hairy": [True, False, False] * 20,
         }
     )
-    note = (
-        "Label: Species, the only column of words. You can name another (label=, --label, or on the"
-        " page)."
-    )
+    note = "Label: Species, the only column of words. You can name another."
     for table in (flowers, flowers.assign(patient=np.arange(60) // 2)):
         table.to_csv(path := tmp_path / "flowers.csv", index=False)
         roles = {"person": "patient"} if "patient" in table else {}

@@ -173,11 +173,16 @@ def test_who_has_public_rows_is_found_in_either_order(own_cache):
     together = pc.load_features(table, public=both, **read)
     assert is_noted(together.notes, "80 rows of 80 persons: 40 of them have public rows, too")
     assert pc.split(together, public=both).is_apart
-    alone = pc.load_features(table, **read)
+    alone, twice = pc.load_features(table, **read), "40 persons have public and private"
     kept = uploads.load(uploads.keep(alone))
     for private in (alone, kept):
-        refuses("40 persons have public and private", pc.split, private, public=both)
+        refuses(twice, pc.split, private, public=both)
         assert pc.split(private, public=others).is_apart
+        for epsilon in (None, 1.0):
+            ask = {"scores": ["class_signal"], "epsilon": epsilon, "allow_overlap": True}
+            refuses(twice, pc.screen, private, {"open": pc.load_features(both, **read)}, **ask)
+            assert len(pc.screen(private, {"open": pc.load_features(others, **read)}, **ask)) == 1
+        refuses(twice, trim, private, pc.load_features(both, **read), share=0.5, epsilon=1.0)
     saved = unpack({name: rows for name, rows in pack(kept).items() if name != NAMED})
     assert not pc.split(saved, public=both).is_apart, "nobody can tell, and the statement says so"
     assert not {NAMED} & set(np.load(io.BytesIO(npz_of(kept)))), "no file has them"

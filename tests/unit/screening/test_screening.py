@@ -216,7 +216,7 @@ def test_refusals(sets):
     )
     bare = dataclasses.replace(public["own half"], y_train=None)
     for candidates, asked, error, said in (
-        ({"leak": private}, {}, DataError, r"bit by bit, private rows.*--allow-overlap"),
+        ({"leak": private}, {}, DataError, r"bit by bit, private rows.*allow the overlap"),
         (public, {"k": 200}, DataError, "fewer than k = 200"),
         ({"flat": flat}, {"repeats": 1}, DataError, r"public set 'flat'.*span only"),
         (public, {"scores": ("otdd",), "epsilon": 1.0}, UnsupportedError, "no private form"),
@@ -501,6 +501,9 @@ def test_refused_deep_models():
         ("timm:resnet18?weights=random&lora=8", "vision transformers"),
         ("timm:resnet18?weights=random&lora=8&layers=layer4", "not both"),
         ("timm:resnet18?weights=random&size=big", "size must be a whole number"),
+        ("timm:resnet18?weights=random&checkpoint_path=x", "is no argument of a model"),
+        ("timm:resnet18?weights=random&depth=x", "timm cannot build resnet18"),
+        ("timm:resnet18?weights=random&weights", "written NAME=VALUE"),
         ("timm:resnet18?weights=/none", "weights=FILE"),
     ):
         raises(SettingError, words, pc.gsd, digits, digits, model=name, n_examples=4, k=2)

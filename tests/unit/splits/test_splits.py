@@ -70,9 +70,7 @@ def test_other_public_sets_keep_labels_only_with_the_same_classes():
 
 def test_duplicates_between_public_and_private_are_refused():
     own = blobs()
-    with pytest.raises(
-        DataError, match=r"bit by bit, private rows.*allow_overlap=True, --allow-overlap"
-    ):
+    with pytest.raises(DataError, match=r"bit by bit, private rows.*allow the overlap"):
         pc.split(own, public=FeatureSet(own.x_train[:3], own.y_train[:3], None, None, own.classes))
     assert len(pc.split(own, public=own, allow_overlap=True).public_x) == 120
 

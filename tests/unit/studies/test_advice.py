@@ -21,7 +21,7 @@ from pillar_core.runs.evidence import evidence_page
 from pillar_core.studies.advice import choice as choice_module
 from pillar_core.studies.advice import free, maps, prediction, simulation
 from pillar_core.types import FeatureSet, PrivacyBudget
-from users import output_of, raises, refuses
+from users import output_of, raises, refuses, table_of
 
 
 def split_as_table(digits, share):
@@ -137,12 +137,13 @@ def test_the_range_is_the_documents_and_candidates_that_cannot_fit_are_left_out(
     split = pc.split(digits, public_fraction=0.1)
     narrow = pc.features(np.zeros((30, 3)), np.arange(30) % 2)
     sides = {"narrow": narrow} | sides_of(split, fitting=slice(None))
-    advice = pc.advise(split, candidates=sides, alike=["fitting"])
+    bare = pc.split(digits)
+    advice = pc.advise(bare, candidates=sides, alike=["fitting"])
     assert advice.public == "fitting"
     assert any(
         "narrow is left out" in reason and "3 features" in reason for reason in advice.reasons
     )
-    refuses("narrow", pc.advise, split, candidates={"narrow": narrow})
+    refuses("narrow", pc.advise, bare, candidates={"narrow": narrow})
 
 
 def test_no_public_set_is_named_whose_likeness_nobody_paid_for_or_stated(digits):
@@ -290,6 +291,25 @@ def test_the_command_and_the_paid_choice_take_the_number_that_is_wanted():
     for command in (f"advise {asked}", f"choose {asked} --candidates drawn_digits --json"):
         assert "auc" in (said := output_of(command).out.lower())
         assert "balanced" not in said
+
+
+def test_every_public_set_that_is_named_is_weighed(tmp_path):
+    """With --candidates, --public and a public share were dropped without a word."""
+    (tmp_path / "ward.csv").write_text(table_of(300))
+    for n in (90, 100):
+        (tmp_path / f"{n}.csv").write_text(table_of(n))
+    ward, a, b = (str(tmp_path / f"{name}.csv") for name in ("ward", 90, 100))
+    asked = f"--dataset {ward} --candidates {b} --epsilon 1"
+    for command in ("advise", "choose"):
+        said = json.loads(output_of(f"{command} {asked} --public {a} --json").out)
+        assert not any("left out" in reason for reason in said["reasons"])
+    split = pc.split(pc.load_features(ward, public=a))
+    by_name = {name: pc.load_features(name) for name in (a, b)}
+    assert pc.advise(split, candidates=[a, b]) == pc.advise(split, candidates=by_name)
+    of_both = output_of(f"advise {asked} --public {a}").out
+    assert all(name in of_both for name in (a, b))
+    of_part = output_of(f"advise {asked} --public-fraction 0.3").out
+    assert all(name in of_part for name in ("\npillar_kalman            own", b))
 
 
 def test_public_rows_that_hurt_in_rehearsals_are_left_unused(digits, rehearse):
