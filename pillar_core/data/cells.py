@@ -63,6 +63,8 @@ NEARLY_ALL, LONGEST_SIGN = 0.9, 3
 plural."""
 _CURRENCY = r"(?:[$€£¥₹]|EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|PLN)"
 _ADORNED = re.compile(rf"([+-]?)(?:{_CURRENCY})?([^%]*?)(?:{_CURRENCY}|(%))?")
+_LETTERS = re.compile(r"[^\W\d_]{4}")
+"""More of them than a currency, an exponent or a gap has beside a number."""
 _WITH_UNIT = re.compile(
     r"([+-]?[.,]?\d(?:[\d.,'’ \u00a0\u2009\u202f]*\d)?)\s*((?:[^\W\d_]|[°µ])[²³\w°/.^]*)"
 )
@@ -274,6 +276,8 @@ def _distinct(column: pd.Series) -> tuple[Array, list[str]]:
 def _bare(text: str) -> tuple[str, str]:
     """(a cell without currency, percent sign and blanks between thousands, which of them it
     had)."""
+    if _LETTERS.search(text):  # a long text costs more below than all else of its file
+        return text, ""
     text = text.strip().replace("\u2212", "-")
     match = _ADORNED.fullmatch(text)
     bare = match[1] + match[2].strip() if match else text
@@ -303,8 +307,11 @@ def _split_unit(value: str) -> tuple[str, str]:
 def _says_comma(values: list[str]) -> bool:
     """Whether a column can be read with a decimal comma alone: it decides for all columns of its
     file."""
-    bare = [_bare(value)[0] for value in values if value.lower() not in GAPS]
-    return bool(bare) and all(map(_COMMA.fullmatch, bare)) and not all(map(_POINT.fullmatch, bare))
+    numbers = [value for value in values if value.lower() not in GAPS]
+    by_comma, by_point = (
+        all(pattern.fullmatch(_bare(value)[0]) for value in numbers) for pattern in (_COMMA, _POINT)
+    )
+    return bool(numbers) and by_comma and not by_point
 
 
 def _read(codes: Array, values: list[str], comma: bool) -> tuple[pd.Series, set[str]] | None:

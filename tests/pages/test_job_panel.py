@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import words
+from pages.frame import jobs
 from pillar_core import mode
 from pillar_core.errors import JobError
 from pillar_core.jobs.state import JobStatus
@@ -43,6 +44,37 @@ def test_what_was_stored_while_the_page_was_drawn_is_not_offered_again(monkeypat
     app = AppTest.from_function(page_of_one_result, default_timeout=600)
     app.run()
     assert not app.button
+
+
+def page_of_a_box() -> None:
+    import streamlit as st
+
+    from pages.frame import session
+
+    session.synchronise()
+    session.show_notes()
+    st.expander("A box")
+    st.button("Refuse", on_click=session.note, args=("No.",))
+
+
+def test_a_note_above_moves_no_box_which_would_close_it():
+    app, places = AppTest.from_function(page_of_a_box).run(), []
+    for _ in range(2):
+        places += [place for place, node in app.main.children.items() if node.type == "expander"]
+        app.button[0].click().run()
+        assert "No." in words(app)
+    assert places[0] == places[1]
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [("dp_sgd", "DP-SGD"), ("mnist+digits", "MNIST"), ("reading the rows", "reading the rows")],
+)
+def test_what_a_job_is_at_has_the_title_that_people_know(message, said):
+    status = JobStatus("a" * 32, "sweep", "running", time.time(), message=message)
+    now = jobs.now_at(status)
+    assert said in now
+    assert "_" not in now
 
 
 def page_of_two_jobs() -> None:

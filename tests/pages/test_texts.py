@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import streamlit as st
 
 import pillar_core as pc
 from page_reading import (
@@ -46,9 +47,19 @@ def tickets(n: int = 900) -> str:
     return frame.to_csv(index=False)
 
 
-def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(start, handed, tmp_path):
-    app = start("rows", method="pillar", epsilon="0.1", k="8", view="classes")
+def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
+    start, handed, tmp_path, monkeypatch
+):
+    app, spinner, spun = (
+        start("rows", method="pillar", epsilon="0.1", k="8", view="classes"),
+        st.spinner,
+        [],
+    )
+    monkeypatch.setattr(
+        st, "spinner", lambda words, **how: spun.append(words) or spinner(words, **how)
+    )
     send(app, "upload", {"tickets.csv": tickets()})
+    assert "Reading the columns …" in spun
     lines = {"near.txt": said(300, 1, HARDWARE, BILLING), "far.txt": said(300, 2, FOREIGN)}
     send(app, "upload-candidates", {name: "\n".join(lines[name][0]) for name in lines})
     roles = {"id": "leave out", "message": "text", "queue": "label"}  # the public files hold no id

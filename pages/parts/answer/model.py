@@ -490,6 +490,8 @@ def _cost(
 ) -> str:
     """What training, earlier tests and this one cost together, of what protects this unit."""
     account = receipts.account(settings)
+    if account.spent and unit not in map(private_tests.unit_of, account.spent):
+        return private_tests.UNITS_APART
     trained, tested = (
         sum(item.epsilon for item in items if private_tests.unit_of(item) == unit)
         for items in (account.spent, account.tests)

@@ -66,9 +66,7 @@ def model_panel() -> None:
 def _private_test(file: Any) -> None:
     """Rows with labels as they were before the model's recipe or backbone, ε and figure, and the
     button that spends it."""
-    panel = "Test it privately on rows with labels"
-    # without a key, it closes where a refusal above moves it down the page
-    with st.expander(panel, icon=":material/lock:", key="check-private-test"):
+    with st.expander("Test it privately on rows with labels", icon=":material/lock:"):
         rows = st.file_uploader(
             label="Rows",
             key=local.unlinked_key(

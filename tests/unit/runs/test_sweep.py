@@ -375,6 +375,25 @@ def test_grids_are_counted_before_they_are_built_and_yaml_that_repeats_itself_re
     assert time.monotonic() - start < 5.0  # counting takes no time; building takes longer
 
 
+def test_the_runs_of_a_grid_are_counted_along_each_axis_alone(monkeypatch):
+    grid = {
+        "dataset": ["digits", "breast_cancer"],
+        "backbone": [None, "raw_pixels", "identity"],
+        "method": ["pillar", "dp_sgd", "non_private", "pillar"],
+        "k": [2, 3, None],
+        "epsilon": [1, 1.0, 2],
+        "seed": [0, 1],
+        "split_seed": [None, 0, 5],
+        "preset": [None, "official"],
+        "delta": [None, 1e-5],
+    }
+    specs, count, built = sweep.specs_of(grid), sweep.spec_of, []
+    monkeypatch.setattr(sweep, "spec_of", lambda *asked: built.append(asked) or count(*asked))
+    assert sweep.count_runs(grid) == len(specs) > 200
+    assert len(built) < len(specs) / 2
+    assert sweep.count_runs({"dataset": "digits", "method": "pillar"}) == 1
+
+
 def test_the_log_says_when_many_runs_begin_and_end_and_what_was_unreadable_and_no_value_of_a_row(
     own_cache, caplog
 ):
