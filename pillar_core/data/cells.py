@@ -307,11 +307,8 @@ def _split_unit(value: str) -> tuple[str, str]:
 def _says_comma(values: list[str]) -> bool:
     """Whether a column can be read with a decimal comma alone: it decides for all columns of its
     file."""
-    numbers = [value for value in values if value.lower() not in GAPS]
-    by_comma, by_point = (
-        all(pattern.fullmatch(_bare(value)[0]) for value in numbers) for pattern in (_COMMA, _POINT)
-    )
-    return bool(numbers) and by_comma and not by_point
+    bare = [_bare(value)[0] for value in values if value.lower() not in GAPS]
+    return bool(bare) and all(map(_COMMA.fullmatch, bare)) and not all(map(_POINT.fullmatch, bare))
 
 
 def _read(codes: Array, values: list[str], comma: bool) -> tuple[pd.Series, set[str]] | None:
