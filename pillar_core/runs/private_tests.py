@@ -117,13 +117,12 @@ def unit_words(items: Sequence[Any]) -> str:
 
 def sums_of(tests: Sequence[PrivateTest]) -> str:
     """How many tests there are of each unit, and their ε together: ε of two units have no sum."""
-    by_unit: dict[tuple[str, bool], list[PrivateTest]] = {}
-    for test in tests:
-        by_unit.setdefault(unit_of(test), []).append(test)
+    units = dict.fromkeys(map(unit_of, tests))
     return "; ".join(
         f"{len(same)}, with ε ≤ {round_up(sum(test.epsilon for test in same))} together,"
         f" {unit_words(same)}"
-        for same in by_unit.values()
+        for unit in units
+        for same in [[test for test in tests if unit_of(test) == unit]]
     )
 
 

@@ -128,15 +128,16 @@ def count_runs(grid: Values) -> int:
     """How many runs `specs_of` makes of a grid, counted along each axis alone. Raises as that."""
     axes, dataset_settings = _axes_of(grid)
     beside = {name: _BESIDE.get(name, name) for name in axes}
-
-    def count(method: str, along: str) -> int:
-        varied = {
-            name: values if beside[name] == along else values[:1] for name, values in axes.items()
-        }
-        return len(_distinct_specs(varied | {"method": [method]}, dataset_settings))
-
-    along = {*beside.values()} - {"method"}
-    return sum(math.prod(count(method, name) for name in along) for method in {*axes["method"]})
+    count = 0
+    for method in {*axes["method"]}:
+        lines = (
+            {name: values if beside[name] == along else values[:1] for name, values in axes.items()}
+            for along in {*beside.values()} - {"method"}
+        )
+        count += math.prod(
+            len(_distinct_specs(line | {"method": [method]}, dataset_settings)) for line in lines
+        )
+    return count
 
 
 def _axes_of(grid: Values) -> tuple[dict[str, list[Any]], Form]:

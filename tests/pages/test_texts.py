@@ -2,6 +2,7 @@
 sentences that are misread."""
 
 import json
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -50,16 +51,11 @@ def tickets(n: int = 900) -> str:
 def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
     start, handed, tmp_path, monkeypatch
 ):
-    app, spinner, spun = (
-        start("rows", method="pillar", epsilon="0.1", k="8", view="classes"),
-        st.spinner,
-        [],
-    )
-    monkeypatch.setattr(
-        st, "spinner", lambda words, **how: spun.append(words) or spinner(words, **how)
-    )
+    app = start("rows", method="pillar", epsilon="0.1", k="8", view="classes")
+    spun = mock.Mock(wraps=st.spinner)
+    monkeypatch.setattr(st, "spinner", spun)
     send(app, "upload", {"tickets.csv": tickets()})
-    assert "Reading the columns …" in spun
+    assert mock.call("Reading the columns …") in spun.mock_calls
     lines = {"near.txt": said(300, 1, HARDWARE, BILLING), "far.txt": said(300, 2, FOREIGN)}
     send(app, "upload-candidates", {name: "\n".join(lines[name][0]) for name in lines})
     roles = {"id": "leave out", "message": "text", "queue": "label"}  # the public files hold no id

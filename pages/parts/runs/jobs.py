@@ -161,8 +161,8 @@ def panel() -> None:
         st.info(
             "No job was started yet. Build a grid under **Plan**.", icon=":material/playlist_add:"
         )
-    elif any(status.state in UNFINISHED for status in statuses):
-        _watch(sum(status.state in UNFINISHED for status in statuses))
+    elif live := jobs.n_unfinished():
+        _watch(live)
     else:
         _list(statuses)
 
@@ -170,10 +170,9 @@ def panel() -> None:
 @st.fragment(run_every=1.0)
 @failures.catch_errors()
 def _watch(live_when_drawn: int) -> None:
-    statuses = pc.jobs.status()
-    if sum(status.state in UNFINISHED for status in statuses) != live_when_drawn:
+    if jobs.n_unfinished() != live_when_drawn:
         st.rerun()
-    _list(statuses)
+    _list(pc.jobs.status())
 
 
 def _list(statuses: tuple[JobStatus, ...]) -> None:
