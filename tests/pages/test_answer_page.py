@@ -23,7 +23,7 @@ from pages.parts.answer import question, reply
 from pillar_core.arrays import Array
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
-from pillar_core.runs.private_tests import SHOWN
+from pillar_core.runs.private_tests import SHOWN, UNITS_APART
 from pillar_core.runs.receipts import Account, account_of, training_on
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 from pillar_core.studies.advice import free, prediction
@@ -448,6 +448,8 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
             else texts_in(handed[key]())["statement.txt"]
         )
         assert text.count("Tested privately: Balanced accuracy") == 2
+    again.session_state["set.relation"] = "replace_one"
+    assert UNITS_APART in words(again.run(), "caption")
 
 
 def test_no_part_of_brought_rows_is_weighed_unless_somebody_names_it(start):
