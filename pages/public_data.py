@@ -30,7 +30,7 @@ of_these = dataclasses.replace(settings, data=choice.private)
 if not choice.is_paid and not (
     receipts.may_look(of_these)
     if choice.epsilon is None
-    else not receipts.is_locked(of_these, reads_rows=False)
+    else not receipts.show_lock(of_these, reads_rows=False)
 ):
     st.stop()
 table = screening.answer(choice.ask("ranking"), "Compare every set", cost=cost)

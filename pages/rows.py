@@ -21,7 +21,7 @@ if not is_waiting:
     st.header("Backbone", anchor=False)
     if extraction.panel(settings):
         with failures.show_refusal("This data set could not be opened."):
-            if not receipts.is_locked(settings, reads_rows=False):
+            if not receipts.show_lock(settings, reads_rows=False):
                 with present:
                     overview.summary(settings)
                 overview.figures(settings)

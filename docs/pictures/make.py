@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 
 FOLDER = Path(__file__).parent
 SIZE = {"width": 1200, "height": 960}
-WIDTH, COLOURS = 900, 160
+WIDTH, COLOURS = 840, 160
 BUSY = (
     '[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-testid="stSkeleton"],'
     ' [data-stale="true"], .pillar-figure:empty'

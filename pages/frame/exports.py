@@ -110,8 +110,8 @@ def data_options(settings: Settings, public: Values) -> Form:
 
 
 def csv(table: pd.DataFrame) -> bytes:
-    """The table as UTF-8 CSV that holds no formulas."""
-    return without_formulas(table).to_csv(index=False).encode()
+    """The table as UTF-8 CSV that holds no formulas; columns of whole numbers look whole."""
+    return without_formulas(table).convert_dtypes().to_csv(index=False).encode()
 
 
 def download_buttons(

@@ -16,6 +16,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, failures, plain, session, shares
 from pillar_core import mode
+from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED, JobStatus, seconds_left
 from pillar_core.runs import sweep
@@ -118,6 +119,15 @@ def status_of(spec: Spec) -> JobStatus | None:
     return None
 
 
+def now_at(status: JobStatus) -> str:
+    """What a job is at, behind a dot, as people call it: a learner, sets, or words; "" for
+    nothing."""
+    learner = pc.METHODS.find(status.message)
+    sets = " + ".join(map(uploads.title_of, status.message.split("+")))
+    said = sets if learner is None else learner.title
+    return f" · {said}" * bool(said)
+
+
 def n_unfinished() -> int:
     """How many jobs are queued or running, in this and every other tab."""
     return sum(status.state in UNFINISHED for status in _all())
@@ -154,7 +164,7 @@ def _running(job_ids: str, title: str, when_drawn: tuple[int, int], key: str) ->
         waiting = _waiting(live)
         left = "" if (seconds := seconds_left(statuses)) is None else f" · {duration(seconds)} left"
         bar, button = st.columns([5, 1], vertical_alignment="center")
-        now = f" · {live[0].message}" if live and live[0].message and not waiting else ""
+        now = now_at(live[0]) if live and not waiting else ""
         bar.progress(share, text=plain.text(f"{title}: {share:.0%}{waiting}{left}{now}"))
         if ids := " ".join(status.job_id for status in live if mode.JOBS.is_own(status.job_id)):
             offer_stop(button, ids, key=f"{key}-stop")

@@ -169,8 +169,13 @@ def _titles(
     form = entry.get("form", "")
     if form == "percent":
         return list(options), lambda share: f"{100 * share:g} %"
-    usual: Title = form.format if form else str
+    usual: Title = form.format if form else _words
     return list(options), title or (options.__getitem__ if isinstance(options, Mapping) else usual)
+
+
+def _words(option: Option) -> str:
+    """An option as it is written; a whole number looks whole."""
+    return f"{option:g}" if isinstance(option, float) else str(option)
 
 
 def _plainly(title: Title) -> Callable[[Option], str]:

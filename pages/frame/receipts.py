@@ -239,7 +239,7 @@ def look(settings: Settings) -> bool:
 def may_look(settings: Settings) -> bool:
     """Whether exact figures of these rows may be shown: none of rows that were brought before
     somebody asks for them."""
-    if is_locked(settings, reads_rows=False):
+    if show_lock(settings, reads_rows=False):
         return False
     if not uploads.names_in(settings.data) or history.has_looked(settings):
         return True
@@ -260,24 +260,27 @@ def may_look(settings: Settings) -> bool:
 
 
 def is_locked(settings: Settings, *, reads_rows: bool = True) -> bool:
-    """Whether a private test of these rows was asked for, here or earlier; it then says that no
-    exact figure of them is shown.
+    """Whether a private test of these rows was asked for, here or earlier.
 
     reads_rows: not so, rows that were not brought, or are not here, are not read to look for
     earlier tests.
     """
     is_known = reads_rows or uploads.is_here(settings.data)
-    is_asked = not mode.binds() and (
+    return not mode.binds() and (
         bool(local.value(f"{TEST}-{settings.data}", False))
         or (is_known and bool(account(settings).tests))
     )
-    if is_asked:
+
+
+def show_lock(settings: Settings, *, reads_rows: bool = True) -> bool:
+    """`is_locked`; the page then says that no exact figure of these rows is shown."""
+    if is_shown := is_locked(settings, reads_rows=reads_rows):
         st.info(
             "A private test of these rows was asked for, so no page shows an exact figure of them."
             " Answer tests again within ε.",
             icon=":material/lock:",
         )
-    return is_asked
+    return is_shown
 
 
 def last_choice(settings: Settings) -> Any:

@@ -267,9 +267,11 @@ def note(message: str) -> None:
 
 
 def show_notes() -> None:
-    """Draws the messages that wait above the page, each once."""
-    if notes := list(filter(None, st.session_state.pop(_NOTES, "").split("\n"))):
-        st.warning("\n\n".join(map(plain.text, notes)), icon=":material/info:")
+    """Draws the messages that wait above the page, each once, in a place that is always there: an
+    expander below closes where it moves."""
+    place, notes = st.container(), list(filter(None, st.session_state.pop(_NOTES, "").split("\n")))
+    if notes:
+        place.warning("\n\n".join(map(plain.text, notes)), icon=":material/info:")
 
 
 mode.serve(token)

@@ -21,7 +21,7 @@ def explain(page: str, **fields: object) -> None:
     """Draws how the page's numbers were computed, closed; fields fill the words' gaps."""
     entry = {"label": "How this was computed", "icon": ":material/science:"} | WORDS.get(page, {})
     if "how" in entry:
-        with st.expander(entry["label"], icon=entry["icon"]):
+        with st.expander(entry["label"], icon=entry["icon"], key=f"how-{page}"):
             st.markdown(entry["how"].format_map(fields))
 
 

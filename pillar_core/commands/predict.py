@@ -84,8 +84,7 @@ def _predict(options: argparse.Namespace) -> int:
     model.weights = options.weights
     use.positive_place(model.classes, threshold=options.threshold, positive=options.positive)
     x = options.rows if model.is_large(options.rows) else model.features(options.rows)
-    for note in model.notes:
-        print(f"note: {note}", file=sys.stderr)
+    notes = model.notes
     with writable(options.output or "the standard output"):
         path = options.output and place_of(options.output)
         with (
@@ -100,6 +99,8 @@ def _predict(options: argparse.Namespace) -> int:
                 threshold=options.threshold,
                 positive=options.positive,
             )
+    for note in notes or model.notes:
+        print(f"note: {note}", file=sys.stderr)
     return 0
 
 

@@ -60,6 +60,8 @@ NEARLY_ALL, LONGEST_SIGN = 0.9, 3
 plural."""
 _CURRENCY = r"(?:[$€£¥₹]|EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|PLN)"
 _ADORNED = re.compile(rf"([+-]?)(?:{_CURRENCY})?([^%]*?)(?:{_CURRENCY}|(%))?")
+_LETTERS = re.compile(r"[^\W\d_]{4}")
+"""More of them than a currency, an exponent or a gap has beside a number."""
 _WITH_UNIT = re.compile(
     r"([+-]?[.,]?\d(?:[\d.,'’ \u00a0\u2009\u202f]*\d)?)\s*((?:[^\W\d_]|[°µ])[²³\w°/.^]*)"
 )
@@ -271,6 +273,8 @@ def _distinct(column: pd.Series) -> tuple[Array, list[str]]:
 def bare_number(text: str) -> tuple[str, str]:
     """(a cell without currency, percent sign and blanks between thousands, which of them it
     had)."""
+    if _LETTERS.search(text):  # a long text costs more below than all else of its file
+        return text, ""
     text = text.strip().replace("\u2212", "-")
     match = _ADORNED.fullmatch(text)
     bare = match[1] + match[2].strip() if match else text

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -323,7 +324,7 @@ def private_parts(
     x, names = encode_columns(frame, recipe, is_trained_on=True)
     notes = [
         f"Labels come from column {recipe.label!r}. Features: {join(_titles(names))}.",
-        *unknown_word_notes(frame, recipe),
+        *count_notes(count_unknown_words(frame, recipe)),
     ]
     centres = {column.name: column.centre for column in recipe.columns if column.centre is not None}
     if centres:
@@ -389,7 +390,7 @@ def public_parts(frame: pd.DataFrame, recipe: Recipe) -> Dataset:
     said, outside = texts_of(frame, recipe), columns_outside(frame, recipe)
     notes = (
         *([f"{MISFITS}: {join(outside.values())}."] if outside else []),
-        *unknown_word_notes(frame, recipe),
+        *count_notes(count_unknown_words(frame, recipe)),
         *text_notes(frame, recipe, said),
     )
     return Dataset(
@@ -548,15 +549,23 @@ def identifier_notes(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
     )
 
 
-def unknown_word_notes(frame: pd.DataFrame, recipe: Recipe) -> list[str]:
-    """A note that counts, by column, the cells with words that are no category."""
-    counts = {}
+def count_unknown_words(frame: pd.DataFrame, recipe: Recipe) -> Counter[tuple[str, str]]:
+    """How many cells hold words that are no category, by note and column."""
+    note, counts = "Words that are none of the categories count as none", Counter[tuple[str, str]]()
     for column in recipe.columns:
         if column.categories:
             words = _words(frame[column.name], column.categories)
-            counts[column.name] = int((~np.isin(words, ("", *column.categories))).sum())
-    lines = [f"{count:,} of {name!r}" for name, count in counts.items() if count]
-    return [f"Words that are none of the categories count as none: {join(lines)}."] if lines else []
+            counts[note, column.name] = int((~np.isin(words, ("", *column.categories))).sum())
+    return counts
+
+
+def count_notes(counts: Counter[tuple[str, str]]) -> list[str]:
+    """A line for each note on cells, which counts them by column."""
+    lines: dict[str, list[str]] = {}
+    for (note, name), count in counts.items():
+        if count:
+            lines.setdefault(note, []).append(f"{count:,} of {name!r}")
+    return [f"{note}: {join(some)}." for note, some in lines.items()]
 
 
 def columns_outside(frame: pd.DataFrame, recipe: Recipe) -> dict[str, str]:
@@ -591,26 +600,19 @@ def refuse_misfits(notes: Iterable[str]) -> None:
         raise DataError(*found)
 
 
-def replaced_cell_notes(
+def count_replaced(
     frame: pd.DataFrame, columns: Sequence[Column], recipe: Recipe
-) -> list[str]:
-    """Notes that count, by column, the gaps that new rows had filled and their numbers out of
-    range. columns: as `count_gaps` counts."""
+) -> Counter[tuple[str, str]]:
+    """How many gaps new rows had filled, and how many of their numbers are out of range, by note
+    and column. columns: as `count_gaps` counts."""
     filled = {
-        column.name: column.gaps
+        ("Cells without a number took the model's value for gaps", column.name): column.gaps
         for column in columns
         if column.kind == NUMBERS and column.fill is not None
     }
-    outside = {column.name: count for column, count, _ in _counts_outside(frame, recipe)}
-    counts_by_note = {
-        "Cells without a number took the model's value for gaps": filled,
-        "Numbers outside the model's range count as its nearest end": outside,
-    }
-    lines = {
-        note: [f"{count:,} of {name!r}" for name, count in counts.items() if count]
-        for note, counts in counts_by_note.items()
-    }
-    return [f"{note}: {join(some)}." for note, some in lines.items() if some]
+    note = "Numbers outside the model's range count as its nearest end"
+    outside = _counts_outside(frame, recipe)
+    return Counter(filled | {(note, column.name): count for column, count, _ in outside})
 
 
 def _kind(name: str, column: pd.Series) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -232,9 +233,11 @@ def made_up(private: FeatureSet) -> FeatureSet:
     )
 
 
-def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
+def new_rows(
+    source: Any, recipe: Recipe, counts: Counter[tuple[str, str]] | None = None
+) -> tuple[Array, tuple[str, ...]]:
     """((n, d) float32 rows of a table through a model's recipe, notes). Columns are found by name;
-    others are left aside.
+    others are left aside. counts: of cells of the table's earlier rows, which the notes count, too.
 
     Raises DataError: columns that the table lacks, by name; gaps that the recipe does not fill, or
     words among numbers.
@@ -270,8 +273,10 @@ def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
             f"the columns {columns_text} have empty cells, and the model has no value for gaps"
             " there: fill them."
         )
-    replaced = encoding.replaced_cell_notes(frame, columns, recipe)
-    return x, (*notes, *encoding.unknown_word_notes(frame, recipe), *replaced)
+    counts = Counter() if counts is None else counts
+    counts.update(encoding.count_unknown_words(frame, recipe))
+    counts.update(encoding.count_replaced(frame, columns, recipe))
+    return x, (*notes, *encoding.count_notes(counts))
 
 
 def learnt_recipe(

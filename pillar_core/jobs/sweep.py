@@ -62,7 +62,7 @@ def run_through(
     job = jobs.submit(
         {"kind": "sweep", "grid": named} | ({"resources": dict(resources)} if resources else {})
     )
-    n_runs = 0 if progress is None else len(sweeps.specs_of(named))  # a task holds several
+    n_runs = 0 if progress is None else sweeps.count_runs(named)  # a task holds several
     state = jobs.status(job)
     while state.state in UNFINISHED:
         state = jobs.wait(job, timeout=POLL_SECONDS)

@@ -76,10 +76,11 @@ def curves_of(classifier: Classifier | None, columns: ColumnMap | None, form: Fo
 
 def _in_few_digits(step: np.float32, low: float, width: float) -> float:
     """A step in the table's own units, in the fewest digits of which the model makes this very
-    step, so that a cell with the same number lies on the same side of it."""
+    step, so that a cell with the same number lies on the same side of it; a whole one as an int."""
     exact = low + width * float(step)
     values = (float(f"{exact:.{digits}g}") for digits in range(1, 17))
-    return next((value for value in values if np.float32((value - low) / width) == step), exact)
+    found = next((value for value in values if np.float32((value - low) / width) == step), exact)
+    return int(found) if found.is_integer() else found
 
 
 def _scores(head: LinearClassifier, levels: Array, made: Array) -> Form:

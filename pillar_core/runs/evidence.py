@@ -69,7 +69,7 @@ def evidence_page(source: Any, *, attacks: Sequence[str] = (), spent: str = "") 
         "Tested privately",
         "Private tests of other models on these test rows",
         "Training and tests together",
-        "Training and tests protect different units, so no one ε covers both.",
+        private_tests.UNITS_APART,
         private_tests.SHOWN,
     )
     made = (

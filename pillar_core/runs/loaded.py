@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import json
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,7 @@ class Model:
         )
 
     def _streamed(self, place: Path) -> Iterator[Array]:
+        self.notes, counts = (), Counter[tuple[str, str]]()
         if TEXT in kinds_of(self.card["input"]):
             recipe = recipes.recipe_of(self.card["input"]["recipe"])
             text, names = str(recipe.text), None
@@ -112,7 +114,7 @@ class Model:
                 names = names or dict(
                     zip(piece.columns, encoding.with_text_column(piece, text).columns, strict=True)
                 )
-                x, self.notes = raw.new_rows(piece.rename(columns=names), recipe)
+                x, self.notes = raw.new_rows(piece.rename(columns=names), recipe, counts)
                 yield x
             return
         yield from use.read(place, self.card["input"], self.classifier.width)

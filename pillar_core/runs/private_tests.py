@@ -28,6 +28,9 @@ SUM = (
     " test"
 )
 SHOWN = "An exact figure of these test rows was shown, too, and no ε here covers it."
+UNITS_APART = "Training and tests protect different units, so no one ε covers both."
+CHANGED = {"add_or_remove_one": "added or removed", "replace_one": "replaced"}
+"""What neighbouring data do to one row or person, by relation."""
 BELOW = " Always saying the largest class is right in more of these rows"
 UNTESTED = (
     "; validation and test rows are not protected, and scores on them are non-private releases"
@@ -105,6 +108,24 @@ def unit_of(item: Any) -> tuple[str, bool]:
     return str(item.relation), bool(item.rows_per_person)
 
 
+def unit_words(items: Sequence[Any]) -> str:
+    """Of whom the sum of these trainings and tests of one unit is; of persons, the largest of their
+    numbers of rows is named."""
+    most = max(item.rows_per_person or 0 for item in items) or None
+    return f"for one {Unit(most)} {CHANGED[str(items[0].relation)]}"
+
+
+def sums_of(tests: Sequence[PrivateTest]) -> str:
+    """How many tests there are of each unit, and their ε together: ε of two units have no sum."""
+    units = dict.fromkeys(map(unit_of, tests))
+    return "; ".join(
+        f"{len(same)}, with ε ≤ {round_up(sum(test.epsilon for test in same))} together,"
+        f" {unit_words(same)}"
+        for unit in units
+        for same in [[test for test in tests if unit_of(test) == unit]]
+    )
+
+
 def unit_of_card(guarantee: Form) -> tuple[str, bool]:
     """As `unit_of`, of the guarantee in a model's card."""
     return guarantee["relation"], str(guarantee.get("privacy_unit")).startswith("person")
@@ -162,11 +183,8 @@ def stated(
         f" ({test.relation.replace('_', ' ')})."
         for test in own
     ]
-    if rest := [test.epsilon for test in tests if test not in own]:
-        lines.append(
-            f"Private tests of other models on these test rows: {len(rest)}, with ε ≤"
-            f" {round_up(sum(rest))} together."
-        )
+    if rest := [test for test in tests if test not in own]:
+        lines.append(f"Private tests of other models on these test rows: {sums_of(rest)}.")
     unit, total = unit_of_card(guarantee), None
     if all(unit_of(test) == unit for test in tests):
         tested = sum(test.epsilon for test in tests)
@@ -178,7 +196,7 @@ def stated(
             f" {number_words(guarantee['delta'])}, {why}."
         )
     else:
-        lines.append("Training and tests protect different units, so no one ε covers both.")
+        lines.append(UNITS_APART)
     names = ("metric", "value", "low", "high", "level", "epsilon", "relation", "rows_per_person")
     return [*lines, *([SHOWN] if is_shown else [])], {
         "private_tests": [{name: getattr(test, name) for name in names} for test in own],

@@ -23,7 +23,7 @@ from pillar_core.ledger import Ledger, compose, describe, gaussian
 from pillar_core.methods import METHODS
 from pillar_core.numerics import number_words, round_up
 from pillar_core.runs import private_tests, records
-from pillar_core.runs.private_tests import PrivateTest, epsilon_together, unit_of
+from pillar_core.runs.private_tests import PrivateTest, epsilon_together, unit_of, unit_words
 from pillar_core.runs.run import with_fast_part
 from pillar_core.runs.splitting import is_known
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT, in_sight, spent_event
@@ -35,7 +35,6 @@ from pillar_core.types import (
     NeighboringRelation,
     RunRecord,
     SemiPrivateSplit,
-    Unit,
 )
 
 RANKED = (
@@ -46,7 +45,6 @@ PART = (
     "every tenth row of the private set counted as public in a ranking, so ε does not protect it"
     " there"
 )
-_CHANGED = {"add_or_remove_one": "added or removed", "replace_one": "replaced"}
 _RANKED_ALONE = ", ranked with a known seed"
 _ROWS, _ANSWERED = f"{upkeep.SPENT}rows-", f"{upkeep.SPENT}answered-"
 """Names of arrays with the hashes of rows that trainings read, and that models answered on."""
@@ -299,7 +297,7 @@ class Account:
         if tops := [
             f"ε = {round_up(self.epsilon_of_rankings(delta=delta, relation=relation))} for one row"
             f" {changed}"
-            for relation, changed in _CHANGED.items()
+            for relation, changed in private_tests.CHANGED.items()
             if relation in relations
         ]:
             words += (
@@ -321,7 +319,7 @@ class Account:
         return in_sight(counted, seen) if seen else counted
 
     def _sum(self, unit: tuple[str, bool], has_coin: bool | str) -> str:
-        """The sum of one unit; of persons, the largest of their numbers of rows is named."""
+        """The sum of one unit."""
         same, tests = (
             [item for item in items if unit_of(item) == unit] for items in (self.spent, self.tests)
         )
@@ -335,8 +333,7 @@ class Account:
             together, _ = epsilon_together(epsilon, tested, unit[0], has_coin=has_coin)
             words += f", ε = {round_up(together)} with {len(tests)} private test"
             words += "s" * (len(tests) > 1)
-        most = max(item.rows_per_person or 0 for item in (*same, *tests)) or None
-        return f"{words}, for one {Unit(most)} {_CHANGED[unit[0]]}"
+        return f"{words}, {unit_words([*same, *tests])}"
 
     def _entries(self, kind: type[Entry]) -> tuple[Entry, ...]:
         addresses = (self._address(kind, place) for place in itertools.count())

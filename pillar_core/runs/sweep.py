@@ -63,6 +63,8 @@ AXES: Form = {
 """The type of the values of each axis that is no setting of a method."""
 SETTING = bool | int | float | str | None
 """The type of a method's setting."""
+_BESIDE = {"backbone": "dataset", "split_seed": "seed"}
+"""Axes whose missing values another axis gives."""
 ENGINE_VERSION, ENGINE_VERSION_ELSEWHERE = 2, 3
 """Of what learners train with: ours also raise their own versions when their numbers change, others
 cannot."""
@@ -120,6 +122,28 @@ def specs_of(grid: Values) -> list[RunSpec]:
 
     Raises SettingError, UnknownNameError: a grid that cannot be, or of more than MOST_CELLS runs.
     """
+    axes, dataset_settings = _axes_of(grid)
+    return _distinct_specs(axes, dataset_settings)
+
+
+def count_runs(grid: Values) -> int:
+    """How many runs `specs_of` makes of a grid, counted along each axis alone. Raises as that."""
+    axes, dataset_settings = _axes_of(grid)
+    beside = {name: _BESIDE.get(name, name) for name in axes}
+    count = 0
+    for method in {*axes["method"]}:
+        lines = (
+            {name: values if beside[name] == along else values[:1] for name, values in axes.items()}
+            for along in {*beside.values()} - {"method"}
+        )
+        count += math.prod(
+            len(_distinct_specs(line | {"method": [method]}, dataset_settings)) for line in lines
+        )
+    return count
+
+
+def _axes_of(grid: Values) -> tuple[dict[str, list[Any]], Form]:
+    """The values of each axis, checked, and the settings of the data sets."""
     checks.of(Mapping, grid=grid)
     grid = dict(grid)
     dataset_settings = grid.pop("dataset_settings", {})
@@ -143,11 +167,16 @@ def specs_of(grid: Values) -> list[RunSpec]:
             f"the grid stands for {count:,} runs; at most {MOST_CELLS:,} in one grid. Shorten an"
             " axis or split the grid."
         )
-    by_key: dict[str, RunSpec] = {}
-    for values in itertools.product(*axes.values()):
-        spec = spec_of(dict(zip(axes, values, strict=True)), dataset_settings)
-        by_key.setdefault(repr(spec), spec)
-    return list(by_key.values())
+    return axes, dataset_settings
+
+
+def _distinct_specs(axes: Mapping[str, Sequence[Any]], dataset_settings: Form) -> list[RunSpec]:
+    """The runs of all combinations, each once."""
+    combinations = itertools.product(*axes.values())
+    specs = (
+        spec_of(dict(zip(axes, values, strict=True)), dataset_settings) for values in combinations
+    )
+    return list({repr(spec): spec for spec in specs}.values())
 
 
 def spec_of(values: Values, dataset_settings: Values | None = None) -> RunSpec:

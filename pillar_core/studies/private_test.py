@@ -202,12 +202,9 @@ def private_test(
     spent = ""
     if seed is None:
         account.keep(test)
-        same = [each for each in account.tests if unit_of(each) == unit_of(test)]
         spent = (
-            f"Private tests of these rows so far: {len(same)}, with ε ≤"
-            f" {round_up(sum(each.epsilon for each in same))} together."
-            + " Others of them protect another unit." * (len(same) < len(account.tests))
-            + " Tests of the same rows with another column or number of rows of persons add to it."
+            f"Private tests of these rows so far: {private_tests.sums_of(account.tests)}. Tests of"
+            " the same rows with another column or number of rows of persons add to it."
         )
     return Released(
         *(value, low, high, LEVEL, guarantee, metric, cells, test.unclear, test.words, spent)

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -66,6 +67,7 @@ def no_exception(monkeypatch):
         return app
 
     monkeypatch.setattr(AppTest, "_run", checked)
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # else that of the page
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -16,14 +16,14 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
 from page_reading import fill, linked, press, unfold, widget, words
-from pages.frame import core, failures, history, memory, receipts
+from pages.frame import core, failures, history, memory
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
 from pages.parts.answer import question, reply
 from pillar_core.arrays import Array
 from pillar_core.data import uploads
 from pillar_core.errors import DataError
-from pillar_core.runs.private_tests import SHOWN
+from pillar_core.runs.private_tests import SHOWN, UNITS_APART
 from pillar_core.runs.receipts import Account, account_of, training_on
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 from pillar_core.studies.advice import free, prediction
@@ -365,6 +365,8 @@ def test_the_figures_first_row_is_what_the_headline_says_and_what_you_state_move
         assert f"{100 * first['mean']:.0f} (" in said
         assert first["name"] in said
         assert (by_set.iloc[0]["name"] in said) == bool(stated)
+        beside = "with this public set" if stated else "without public rows"
+        assert beside in figures["By learner"][1]["caption"]
         assert by_set.iloc[0]["mean"] == first["mean"]
         assert line is None or first["mean"] > line or by_learner["mean"].max() <= line
         numbers.append(by_set.set_index("name").sort_index())
@@ -446,6 +448,8 @@ def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start,
             else texts_in(handed[key]())["statement.txt"]
         )
         assert text.count("Tested privately: Balanced accuracy") == 2
+    again.session_state["set.relation"] = "replace_one"
+    assert UNITS_APART in words(again.run(), "caption")
 
 
 def test_no_part_of_brought_rows_is_weighed_unless_somebody_names_it(start):
@@ -661,13 +665,16 @@ def test_a_table_that_bends_goes_through_bins_and_the_page_draws_what_the_model_
     assert b"of noise only, not of sampling" in handed["answer-curves"]
 
 
-def test_trainings_on_other_sets_with_these_rows_are_summed_where_none_is_their_own(monkeypatch):
+def test_trainings_on_other_sets_with_these_rows_are_summed_where_none_is_their_own(start):
     """A button was grey until one agreed to spend again, and no line said why."""
-    said = []
-    monkeypatch.setattr(
-        receipts, "account", lambda _: types.SimpleNamespace(trainings=(), spent=(1,))
-    )
-    monkeypatch.setattr(receipts, "_sum", lambda _: "In all ε = 2.")
-    monkeypatch.setattr(receipts.st, "info", lambda words, **_: said.append(words))
-    receipts.show(Settings())
-    assert said == ["In all ε = 2."]
+    rows = pc.load_features(pc.load_dataset("breast_cancer"))
+    app = start("answer", data="breast_cancer", epsilon="1")
+    assert not app.button(key="answer-train").disabled
+    half = dataclasses.replace(rows, x_train=rows.x_train[::2], y_train=rows.y_train[::2])
+    training = training_on(pc.split(half), "PILLAR", (2.0, 1e-5, "add_or_remove_one"))
+    account_of(half).keep(training)
+    app = start("answer", data="breast_cancer", epsilon="1")
+    assert "Sum for these rows so far: ε = 2, δ = 10⁻⁵ in 1 training" in words(app, "info")
+    assert app.button(key="answer-train").disabled
+    fill(app, "local-widget.train-again-answer-train-0", True)
+    assert not app.button(key="answer-train").disabled

@@ -69,7 +69,7 @@ def test_a_models_zip_is_tested_privately_on_raw_rows(start):
     assert "NOT FOR RELEASE" not in words(app)
     assert "so far: 1," in words(app)
     press(app, "check-spend")
-    assert "Private tests of these rows so far: 2, with ε ≤ 2 together." in words(app)
+    assert "Private tests of these rows so far: 2, with ε ≤ 2 together, for one row" in words(app)
     assert words(app).count("with 95 % confidence") == 2, "what was paid for stays"
 
 

@@ -25,6 +25,7 @@ def page_of_one_result() -> None:
     session.show_notes()
     if not st.session_state.get("is_stored", False):
         jobs.panel([{"kind": "sweep"}], jobs.Work("Measure"))
+    st.expander("A box")
 
 
 def test_what_was_stored_while_the_page_was_drawn_is_not_offered_again(monkeypatch):
@@ -78,17 +79,21 @@ def test_progress_does_not_fall_when_the_first_of_two_jobs_ends(monkeypatch):
     ("state", "shown"),
     [
         ("queued", "starting the workers"),
+        ("running", "· DP-SGD"),
         ("failed", "the worker died"),
         ("cancelled", "Stopped"),
     ],
 )
 def test_a_job_shows_where_it_stands_and_runs_again_once_it_ended(monkeypatch, state, shown):
-    status = JobStatus("a" * 32, "sweep", state, time.time(), cause="the worker died")
+    about = {"cause": "the worker died", "message": "dp_sgd"}
+    status = JobStatus(
+        "a" * 32, "sweep", state, time.time(), fraction=(state == "running") / 2, **about
+    )
     monkeypatch.setattr(pc.jobs, "find", lambda _: status)
     monkeypatch.setattr(pc.jobs, "status", lambda job_id=None: status if job_id else (status,))
     app = AppTest.from_function(page_of_one_result, default_timeout=600).run()
     assert shown in words(app) + str([node.proto for node in app.get("progress")])
-    assert ("Run" in [button.label for button in app.button]) == (state != "queued")
+    assert ("Run" in [button.label for button in app.button]) == (state in ("failed", "cancelled"))
 
 
 @pytest.mark.parametrize("is_own", [True, False])
@@ -110,5 +115,8 @@ def test_a_job_is_stopped_by_who_began_it_and_a_refusal_becomes_a_message(monkey
     assert [item.label for item in app.button] == ["Stop"] * is_own
     assert "waiting: 1 job before yours" in str([node.proto for node in app.get("progress")])
     if is_own:
+        before = {place: node.type for place, node in app.main.children.items()}
         app.button[0].click().run()
         assert "The job was not stopped: it is gone." in words(app)
+        after = {place: node.type for place, node in app.main.children.items()}
+        assert before == after, "an open box that moves closes"

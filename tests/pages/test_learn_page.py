@@ -62,6 +62,7 @@ def test_every_step_is_answered_by_what_is_measured(start, lesson):
         assert app.query_params["lesson"] == str(place)
         assert any(item.value.startswith("**Right:**") for item in app.success), place
         assert step.moral in words(app)
+        assert not [each for each in app.select_slider[0].options if each.endswith(".0")]
 
 
 def test_the_step_about_noise_shows_a_training_with_the_step_s_k(start):

@@ -2,9 +2,11 @@
 sentences that are misread."""
 
 import json
+from unittest import mock
 
 import numpy as np
 import pandas as pd
+import streamlit as st
 
 import pillar_core as pc
 from page_reading import (
@@ -46,9 +48,14 @@ def tickets(n: int = 900) -> str:
     return frame.to_csv(index=False)
 
 
-def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(start, handed, tmp_path):
+def test_tickets_of_a_csv_give_a_ranking_a_model_and_misread_sentences(
+    start, handed, tmp_path, monkeypatch
+):
     app = start("rows", method="pillar", epsilon="0.1", k="8", view="classes")
+    spun = mock.Mock(wraps=st.spinner)
+    monkeypatch.setattr(st, "spinner", spun)
     send(app, "upload", {"tickets.csv": tickets()})
+    assert mock.call("Reading the columns …") in spun.mock_calls
     lines = {"near.txt": said(300, 1, HARDWARE, BILLING), "far.txt": said(300, 2, FOREIGN)}
     send(app, "upload-candidates", {name: "\n".join(lines[name][0]) for name in lines})
     roles = {"id": "leave out", "message": "text", "queue": "label"}  # the public files hold no id

@@ -293,7 +293,7 @@ def threshold_panel(settings: Settings) -> None:
     model = last[1]
     is_seen = bool(local.value(LOOK, False)) and not receipts.is_locked(settings)
     with (
-        st.expander("Choose a threshold", icon=":material/rule:"),
+        st.expander("Choose a threshold", icon=":material/rule:", key="answer-threshold"),
         failures.show_refusal("No threshold can be chosen."),
     ):
         split = splitting.unmapped(core.split(_as_trained(settings, model)))
@@ -370,7 +370,8 @@ def curves_panel(settings: Settings) -> None:
         if CURVES not in archive.namelist():
             return
         curves, page = json.loads(archive.read(CURVES)), archive.read(CURVES_PAGE)
-    with st.expander("What the model does with a column", icon=":material/show_chart:"):
+    title = "What the model does with a column"
+    with st.expander(title, icon=":material/show_chart:", key="answer-curve"):
         columns = by_spread(curves)
         place = local.choice(
             "answer-column",
@@ -490,6 +491,8 @@ def _cost(
 ) -> str:
     """What training, earlier tests and this one cost together, of what protects this unit."""
     account = receipts.account(settings)
+    if account.spent and unit not in map(private_tests.unit_of, account.spent):
+        return private_tests.UNITS_APART
     trained, tested = (
         sum(item.epsilon for item in items if private_tests.unit_of(item) == unit)
         for items in (account.spent, account.tests)

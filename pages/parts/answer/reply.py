@@ -98,10 +98,8 @@ def figures_of(
         (question.title(each.public), each.middle, *each.accuracy)
         for each in _first_of_sets(advice).values()
     ]
-    held = (
-        f"{measure} with this public set, first the learner named:"
-        f" {held_words(advice.expected.held)}."
-    )
+    beside = "without public rows" if public == NONE else "with this public set"
+    held = f"{measure} {beside}, first the learner named: {held_words(advice.expected.held)}."
     level = free.level(advice)
     rules = {
         "labelled": "AdaMix did best on other data sets: another is named only beyond the line",
@@ -141,7 +139,8 @@ def _draw_budgets(
     """What the advice at each ε should reach: a curve of ε alone, on which the budget is marked."""
     at_each = question.by_budget(settings, names, similar, wanted)
     rows, wobble = levelled([each.expected for each in at_each])
-    epsilons = [each.epsilon for each in at_each]
+    epsilons, off = [each.epsilon for each in at_each], f"{100 * wobble:.1f}"
+    beside = "It" if off == "0.0" else f"Predictions are up to {off} points off it: it"
     table = pd.DataFrame(rows, columns=["mean", "low", "high"]).assign(epsilon=epsilons)
     draw_figure(
         plots.expected_by_budget,
@@ -150,8 +149,7 @@ def _draw_budgets(
         present=advice.epsilon,
         caption=(
             f"{title_of(advice.metric)} of the advice at each ε. The whole line may lie higher or"
-            f" lower in its band. Rehearsals are up to {100 * wobble:.1f} points off it: it never"
-            " falls, because ε may be left unspent."
+            f" lower in its band. {beside} never falls, because ε may be left unspent."
         ),
     )
 
@@ -159,7 +157,7 @@ def _draw_budgets(
 def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     """What test rows say of the advice, of other learners and of other candidates, when the switch
     is on; with Stop while they train."""
-    if receipts.is_locked(settings):
+    if receipts.show_lock(settings):
         return
     if not local.toggle(
         model.LOOK,

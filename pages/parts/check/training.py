@@ -66,14 +66,14 @@ def model_panel() -> None:
 def _private_test(file: Any) -> None:
     """Rows with labels as they were before the model's recipe or backbone, ε and figure, and the
     button that spends it."""
-    panel = "Test it privately on rows with labels"
-    # without a key, it closes where a refusal above moves it down the page
-    with st.expander(panel, icon=":material/lock:", key="check-private-test"):
+    why = "A file does not travel in a link, and a link spends no ε."
+    hint = (
+        "Where one person may have several rows: ε is then a person's, and the first so many count."
+    )
+    with st.expander("Test it privately on rows with labels", icon=":material/lock:"):
         rows = st.file_uploader(
             label="Rows",
-            key=local.unlinked_key(
-                "check-rows", "A file does not travel in a link, and a link spends no ε."
-            ),
+            key=local.unlinked_key("check-rows", why),
             help=(
                 "As what the model was trained on was brought: a table, npz or zip of images. All"
                 " rows count, or those named as test rows."
@@ -82,23 +82,13 @@ def _private_test(file: Any) -> None:
         epsilon, metric = model.controls(len(load_model(file).classes), of="check")
         person = st.text_input(
             label="Column that says whose the rows are",
-            key=local.unlinked_key(
-                "check-person", "A file does not travel in a link, and a link spends no ε."
-            ),
-            help=(
-                "Where one person may have several rows: ε is then a person's, and the first so"
-                " many count."
-            ),
+            key=local.unlinked_key("check-person", why),
+            help=hint,
         ).strip()
         most = st.number_input(
             label="Most rows of one person",
-            key=local.unlinked_key(
-                "check-most", "A file does not travel in a link, and a link spends no ε."
-            ),
-            help=(
-                "Where one person may have several rows: ε is then a person's, and the first so"
-                " many count."
-            ),
+            key=local.unlinked_key("check-most", why),
+            help=hint,
             min_value=1,
             value=None,
         )

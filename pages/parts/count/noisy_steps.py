@@ -283,7 +283,7 @@ def meaning(setting: GaussianSetting, settings: Settings) -> None:
         f"Read from the curve, {curve.source}. As one number: Gaussian **μ ="
         f" {round_up(summary.mu)}** bounds this run where false alarms and misses are"
         f" {100 * summary.floor:g} % or more, and overstates a hit rate by at most"
-        f" {100 * summary.overstated:.1f} points."
+        f" {round_up(100 * summary.overstated, 2)} points."
     )
 
 

@@ -275,7 +275,7 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
         st.info(f"**Not quite:** {this.options[answer]}.", icon=":material/lightbulb:")
     classroom.show(this, str(place))
     named = this.words or [
-        f"{value:,}" if isinstance(value, int) else str(value) for value in this.values
+        value if isinstance(value, str) else f"{value:,.12g}" for value in this.values
     ]
     titles = dict(zip(this.values, named, strict=True))
     position = local.slider(

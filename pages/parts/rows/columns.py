@@ -336,9 +336,8 @@ def _roles(
     """(the roles that were said, and the label, person and text that a table seems to have where
     nobody named one; the other columns as they look)."""
     roles = {name: str(cells[ROLE]) for name, cells in said.items() if cells.get(ROLE)}
-    if LABEL not in roles.values():
-        with contextlib.suppress(DataError):
-            roles.setdefault(label_column(frame), LABEL)
+    if LABEL not in roles.values() and (seen := _label(private.key, frame)):
+        roles.setdefault(seen, LABEL)
     label = next((name for name, role in roles.items() if role == LABEL), "")
     columns = _kinds(private.key, frame, label)
     free = [name for name in said if name not in roles]
@@ -481,7 +480,15 @@ def _features(fingerprint_: str, _make: Callable[[], FeatureSet]) -> Encoding:
     return Encoding(_make)
 
 
-@memory.cache(max_entries=8, of_files=True)
+@memory.cache(max_entries=8, show_spinner="Reading the columns …", of_files=True)
+def _label(fingerprint_: str, _frame: pd.DataFrame) -> str:
+    """The column of labels, "" where none is certain."""
+    with contextlib.suppress(DataError):
+        return label_column(_frame)
+    return ""
+
+
+@memory.cache(max_entries=8, show_spinner="Reading the columns …", of_files=True)
 def _kinds(fingerprint_: str, _frame: pd.DataFrame, label: str) -> tuple[Column, ...]:
     return encoding.columns_of(_frame, label)
 

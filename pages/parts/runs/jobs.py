@@ -161,8 +161,8 @@ def panel() -> None:
         st.info(
             "No job was started yet. Build a grid under **Plan**.", icon=":material/playlist_add:"
         )
-    elif any(status.state in UNFINISHED for status in statuses):
-        _watch(sum(status.state in UNFINISHED for status in statuses))
+    elif live := jobs.n_unfinished():
+        _watch(live)
     else:
         _list(statuses)
 
@@ -170,10 +170,9 @@ def panel() -> None:
 @st.fragment(run_every=1.0)
 @failures.catch_errors()
 def _watch(live_when_drawn: int) -> None:
-    statuses = pc.jobs.status()
-    if sum(status.state in UNFINISHED for status in statuses) != live_when_drawn:
+    if jobs.n_unfinished() != live_when_drawn:
         st.rerun()
-    _list(statuses)
+    _list(pc.jobs.status())
 
 
 def _list(statuses: tuple[JobStatus, ...]) -> None:
@@ -210,10 +209,11 @@ def _state(status: JobStatus) -> None:
         left = (
             "" if status.seconds_left is None else f" · {jobs.duration(status.seconds_left)} left"
         )
-        waiting = f" · {plain.text(status.message)}" if status.message else ""
         st.progress(
             jobs.share_of(status),
-            text=f"{jobs.share_of(status):.0%} · {_done(status)}{left}{waiting}",
+            text=plain.text(
+                f"{jobs.share_of(status):.0%} · {_done(status)}{left}{jobs.now_at(status)}"
+            ),
         )
     elif status.state != "done" and status.total:
         st.caption(f"{_done(status)} are done and kept.")
@@ -231,16 +231,16 @@ def _done(status: JobStatus) -> str:
 
 @memory.cache(max_entries=500, is_free=True)
 def _runs(job_id: str) -> int:
-    return len(sweep.specs_of(_spec(job_id).get("grid", {})))
+    return sweep.count_runs(_spec(job_id).get("grid", {}))
 
 
 def _title(status: JobStatus) -> str:
-    try:
+    spec: Form = {}
+    with contextlib.suppress(PillarError):
         spec = _spec(status.job_id)
-    except PillarError:
-        return str(status.kind)
     if not isinstance(spec.get("grid"), dict):
-        return str(pc.jobs.JOB_KINDS[spec["kind"]].title)
+        kind = pc.jobs.JOB_KINDS.find(status.kind)
+        return status.kind if kind is None else kind.title
     axes = (spec["grid"].get(axis, []) for axis in ("method", "dataset"))
     learners, data = (axis if isinstance(axis, list) else [axis] for axis in axes)
     titles = ", ".join(pc.METHODS[name].title for name in learners if name in pc.METHODS)

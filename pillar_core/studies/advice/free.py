@@ -439,8 +439,8 @@ def _grounds(best: Prediction, of_set: list[Prediction], alone: Prediction) -> t
             f"{_title(of_public)}, predicted: {100 * of_public.middle:.0f} %",
         )
         words.append(
-            f"it should gain {gain:z.1f} points over using no private row ({unread})"
-            if gain > 0
+            f"it should gain {gain:.1f} points over using no private row ({unread})"
+            if gain >= 0.05
             else (
                 f"using no private row was rehearsed as high ({unread}); on other data sets"
                 f" {_title(best)} then ended about 1 point ahead"

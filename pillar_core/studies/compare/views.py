@@ -38,7 +38,7 @@ def run(
     """
     view, finished = COMPARE_VIEWS[name], 0
     grids = grids_of(view, setup)
-    total = sum(len(sweep.specs_of(grid)) for grid in grids)
+    total = sum(map(sweep.count_runs, grids))
     tables = []
     for grid in grids:
 

@@ -187,7 +187,7 @@ def test_a_model_names_the_encoder_and_labels_lists_tables_and_lines(files, monk
     refuses("encoder", recipes.recipe_of, card["input"]["recipe"] | {"columns": [other]})
 
 
-def test_a_model_reads_odd_texts_beside_numbers_and_words_without_the_library(files):
+def test_a_model_reads_odd_texts_beside_numbers_and_words_without_the_library(files, monkeypatch):
     private, public, new = tickets(400, 0), tickets(200, 1), tickets(200, 2)
     for frame in (private, public, new):
         frame["site"] = np.where(frame["age"] % 2, "north", "south")
@@ -208,6 +208,17 @@ def test_a_model_reads_odd_texts_beside_numbers_and_words_without_the_library(fi
     model = pc.load_model("model.zip")
     expected = model.predict("new.csv")
     assert labels_alone("model.zip", "new.csv") == [model.classes[label] for label in expected]
+    new.loc[[0, 1, 199], "site"], new.loc[[0, 50, 120], "age"] = "east", None
+    new.to_csv("new.csv", index=False)
+    expected, notes = model.predict("new.csv"), model.notes
+    assert "3 of 'site'" in notes[0]
+    assert "3 of 'age'" in notes[1]
+    monkeypatch.setattr(loaded, "LARGE_TEXTS", 0)
+    monkeypatch.setattr(frames, "PIECE", 40)
+    assert (model.predict("new.csv") == expected).all()
+    assert model.notes == notes
+    said = output_of("predict model.zip new.csv --output labels.csv").err
+    assert all(f"note: {note}" in said for note in notes)
 
 
 def test_lists_pairs_and_files_of_lines_are_tables_of_texts(tmp_path):

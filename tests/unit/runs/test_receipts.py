@@ -36,6 +36,10 @@ def a_test(relation="add_or_remove_one", most=None):
     )
 
 
+ROWS = {"epsilon": 1.0, "delta": 1e-5, "relation": "add_or_remove_one", "privacy_unit": "row"}
+"""A guarantee, as a model's card has it."""
+
+
 def features(n_public=0, seed=0):
     draw = np.random.default_rng(seed)
     return pc.features(draw.standard_normal((200 + n_public, 5)), np.arange(200 + n_public) % 2)
@@ -141,6 +145,13 @@ def test_private_tests_are_in_the_sum_as_a_statement_counts_them():
     assert "ε = 2 with 2 private tests" in account.total(1e-5)
     assert "ε = 1 with 2 private tests" in account.total(1e-5, has_coin=True)
     assert "Private tests of another unit are not in it" in apart.total(1e-5)
+    of_both = [*account.tests, *apart.tests]
+    lines, _ = private_tests.stated(of_both, "", ROWS, has_coin=False, is_shown=False)
+    assert lines[0].endswith(
+        ": 2, with ε ≤ 1 together, for one row added or removed; 1, with ε ≤ 0.5 together, for one"
+        " person with up to 3 rows added or removed."
+    )
+    assert lines[1:] == [private_tests.UNITS_APART]
 
 
 def test_a_private_test_of_persons_is_in_their_sum_whatever_the_number_of_rows():
@@ -157,7 +168,7 @@ def test_a_private_test_of_persons_is_in_their_sum_whatever_the_number_of_rows()
     assert "another unit" not in said
     record = pc.run("dp_raft", split, epsilon=1.0)
     tested = pc.private_test(record, split.features, epsilon=1.0, rows_per_person=2, seed=None)
-    assert "so far: 3, with ε ≤ 2 together" in tested.spent
+    assert "so far: 3, with ε ≤ 2 together, for one person with up to 3 rows" in tested.spent
     promise = guarantee_card(record.guarantee)
     _, filed = private_tests.stated(tests, "model", promise, has_coin=False, is_shown=False)
     assert filed["epsilon_with_tests"] == pytest.approx(2.0)

@@ -5,6 +5,7 @@ import json
 import logging
 import math
 import time
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -373,6 +374,23 @@ def test_grids_are_counted_before_they_are_built_and_yaml_that_repeats_itself_re
     start = time.monotonic()
     raises(SettingError, r"30,000 runs.*at most", sweep.specs_of, grid)
     assert time.monotonic() - start < 5.0  # counting takes no time; building takes longer
+
+
+def test_the_runs_of_a_grid_are_counted_along_each_axis_alone(monkeypatch):
+    grid = {
+        "dataset": ["digits", "breast_cancer"],
+        "backbone": [None, "raw_pixels", "identity"],
+        "method": ["pillar", "dp_sgd", "non_private", "pillar"],
+        "k": [2, 3, None],
+        "epsilon": [1, 1.0, 2],
+        "seed": [0, 1],
+        "split_seed": [None, 0, 5],
+        "delta": [None, 1e-5],
+    }
+    count, built = len(sweep.specs_of(grid)), mock.Mock(wraps=sweep.spec_of)
+    monkeypatch.setattr(sweep, "spec_of", built)
+    assert sweep.count_runs(grid) == count
+    assert built.call_count < count / 2
 
 
 def test_the_log_says_when_many_runs_begin_and_end_and_what_was_unreadable_and_no_value_of_a_row(
