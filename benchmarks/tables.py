@@ -1,4 +1,4 @@
-"""Private learning on tables: columns as given, bins, Fourier features and the advised map, side by
+"""Private learning on tables: columns as given, ramps, bins, Fourier features and the advised map, side by
 side with DP-EBM where it is installed.
 
 `python benchmarks/tables.py FOLDER` reads every csv there, its last column the label, such as the
@@ -29,7 +29,7 @@ import pandas as pd
 
 EPSILONS, DELTA = (0.3, 1.0, 3.0), 1e-5
 MOST_ROWS = 4_500
-MAPS = ("identity", "bins", "fourier")
+MAPS = ("identity", "ramps", "bins", "fourier")
 Scores = dict[str, tuple[float | None, float]]
 
 
@@ -135,7 +135,7 @@ def of_ranges(whole: pd.DataFrame, rows: pd.DataFrame, epsilon: float, seed: int
 
     scores = {}
     has_numbers = any(column["kind"] == "numbers" for column in (given.recipe or {})["columns"])
-    for name in MAPS[: 3 if has_numbers else 1]:
+    for name in MAPS if has_numbers else MAPS[:1]:
         scores[name] = measure(name, "dp_raft", None)
         scores[f"{name}, made up"] = measure(name, "pillar_kalman", "made_up")
     auc, accuracy = (

@@ -13,23 +13,28 @@ ROWS_AT_ONCE = 4_096
 WAVE = np.cos(2 * np.pi * np.arange(4_096) / 4_096).astype(np.float32)
 """One turn of a wave. Steps of it depend on their row alone; a processor's own cosine of many
 numbers may round one by what stands beside it."""
-PREFIX, ARRAYS = "map_", ("kept", "cut", "steps", "turns", "offsets")
+AT_ONCE = 2.0**-126
+"""The width of a ramp that is a step."""
+PREFIX, ARRAYS = "map_", ("kept", "cut", "steps", "widths", "turns", "offsets")
 """How the arrays of a map are called in a model's files."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ColumnMap:
     """x (n, d) → (n, k) float32: the columns `kept` as they are; then, of the columns `cut`,
-    whether each exceeds its number of `steps`; or waves of them all, in [−1, 1].
+    whether each exceeds its number of `steps`, or with `widths` how far it is from there to that
+    much above, in [0, 1]; or waves of them all, in [−1, 1].
 
-    d: the numbers of a row as given. kept: (p,), cut: (c,) int64 places. steps: (c,) float32.
-    turns: (c, w) float32, a wave's turns for one unit of a column; offsets: (w,) float32 turns.
+    d: the numbers of a row as given. kept: (p,), cut: (c,) int64 places. steps, widths: (c,)
+    float32, widths above 0. turns: (c, w) float32, a wave's turns for one unit of a column;
+    offsets: (w,) float32 turns.
     """
 
     d: int
     kept: Array
     cut: Array
     steps: Array | None = None
+    widths: Array | None = None
     turns: Array | None = None
     offsets: Array | None = None
 
@@ -59,7 +64,8 @@ class ColumnMap:
         if self.steps is None:
             return (*kept, *(f"wave {number}" for number in range(self.width - len(kept))))
         steps = zip(self.cut, self.steps, strict=True)
-        return (*kept, *(f"{given[place]} > {step:.6g}" for place, step in steps))
+        words = "> {:.6g}" if self.widths is None else "from {:.6g}"
+        return (*kept, *(f"{given[place]} {words.format(step)}" for place, step in steps))
 
     def __call__(self, x: Array) -> Array:
         """Each row by itself, to the last bit. Raises DataError: rows of another dimension."""
@@ -69,6 +75,10 @@ class ColumnMap:
         for part in slices(len(x), ROWS_AT_ONCE):
             rows, made = x[part], out[part]
             made[:, : len(self.kept)] = rows[:, self.kept]
+            if self.widths is not None and self.steps is not None:
+                above = rows[:, self.cut].astype(np.float64) - self.steps
+                made[:, len(self.kept) :] = np.clip(above / self.widths, 0, 1)
+                continue
             if self.turns is None or self.offsets is None:
                 made[:, len(self.kept) :] = rows[:, self.cut] > self.steps
                 continue

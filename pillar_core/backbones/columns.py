@@ -1,9 +1,12 @@
-"""Maps of the columns of a table: *bins* cut each number into steps, *fourier* makes waves of all.
+"""Maps of the columns of a table: *ramps* bend each number's line, *bins* cut it into steps,
+*fourier* makes waves of all.
 
 A map is fitted on public rows, or on declared ranges where there are none, and on nothing else; it
 takes one row at a time, and what it makes of numbers lies in [−1, 1]. So it changes nothing about
 who is protected: whatever is released afterwards is released of rows that public facts prepared.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -11,40 +14,74 @@ from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.backbones.built_in import as_numbers
 from pillar_core.backbones.cards import BACKBONES, Layout, card_of
-from pillar_core.backbones.column_map import ColumnMap
+from pillar_core.backbones.column_map import AT_ONCE, ColumnMap
 from pillar_core.errors import DataError
 
-STEPS, WIDEST = 16, 2_048
-"""Indicators that bins make of a number, and columns that any map makes at most of all numbers."""
+RAMPS, STEPS, WIDEST = 4, 16, 2_048
+"""Columns that ramps and bins make of a number, and that any map makes at most of all numbers."""
 FEWEST_STEPS = 2
 WAVES = 400
 ROWS_APART = 500
 """Public rows whose distances decide how long waves are."""
 
 
-def _bins(public: Array, layout: Layout) -> ColumnMap:
-    """Indicators x > q: q quantiles of the public rows, else even steps over the ranges, or over
-    their root where numbers crowd at the low end."""
-    numbers = _numbers("bins", public, layout)
-    n_steps = min(STEPS, WIDEST // len(numbers))
-    if n_steps < FEWEST_STEPS:
-        raise DataError(
-            f"the map bins takes at most {WIDEST // FEWEST_STEPS:,} columns of numbers, of which it"
-            f" makes {WIDEST:,}; got {len(numbers):,}. Leave columns out, or keep them as given."
-        )
-    shares = np.arange(1, n_steps + 1) / (n_steps + 1)
-    cut, steps = [], []
-    for column in numbers:
-        even = shares**2 if layout.crowds_low[column] else shares
-        levels = _levels(public[:, column], shares) if len(public) else even
-        cut += [column] * len(levels)
-        steps += list(levels)
+def _ramps(public: Array, layout: Layout) -> ColumnMap:
+    """How far a number is from one knot to the next (Gorishniy et al. 2022): quantiles of the
+    public rows, their ends among them, else even parts of the ranges, or of their root."""
+
+    def knots(values: Array, shares: Array) -> Array:
+        found = np.unique(np.quantile(values, shares, method="lower"))
+        return found if len(found) > 1 else np.repeat(found, 2)
+
+    numbers, ends = _places("ramps", public, layout, most=RAMPS, of=knots, inner=False)
+    steps = [each[:-1] for each in ends]
     return ColumnMap(
         len(layout.is_kept),
         np.flatnonzero(layout.is_kept),
-        np.array(cut),
-        np.array(steps, dtype=np.float32),
+        np.repeat(numbers, [len(each) for each in steps]),
+        np.concatenate(steps).astype(np.float32),
+        np.concatenate([np.diff(each).clip(AT_ONCE) for each in ends]).astype(np.float32),
     )
+
+
+def _bins(public: Array, layout: Layout) -> ColumnMap:
+    """Indicators x > q: q quantiles of the public rows, else even steps over the ranges, or over
+    their root where numbers crowd at the low end."""
+    numbers, steps = _places("bins", public, layout, most=STEPS, of=_levels, inner=True)
+    return ColumnMap(
+        len(layout.is_kept),
+        np.flatnonzero(layout.is_kept),
+        np.repeat(numbers, [len(each) for each in steps]),
+        np.concatenate(steps).astype(np.float32),
+    )
+
+
+def _places(
+    name: str,
+    public: Array,
+    layout: Layout,
+    *,
+    most: int,
+    of: Callable[[Array, Array], Array],
+    inner: bool,
+) -> tuple[Array, list[Array]]:
+    """(the columns of numbers, where each is cut). of: (public values, shares) → where."""
+    numbers = _numbers(name, public, layout)
+    n_steps = min(most, WIDEST // len(numbers))
+    if n_steps < FEWEST_STEPS:
+        raise DataError(
+            f"the map {name} takes at most {WIDEST // FEWEST_STEPS:,} columns of numbers, of which"
+            f" it makes {WIDEST:,}; got {len(numbers):,}. Leave columns out, or keep them as given."
+        )
+    shares = (
+        np.arange(1, n_steps + 1) / (n_steps + 1) if inner else np.arange(n_steps + 1) / n_steps
+    )
+    return numbers, [
+        of(public[:, column], shares)
+        if len(public)
+        else shares ** (2 if layout.crowds_low[column] else 1)
+        for column in numbers
+    ]
 
 
 def _levels(values: Array, shares: Array) -> Array:
@@ -96,5 +133,5 @@ def _numbers(name: str, public: Array, layout: Layout) -> Array:
     return numbers
 
 
-for _name, _fit in {"bins": _bins, "fourier": _fourier}.items():
+for _name, _fit in {"ramps": _ramps, "bins": _bins, "fourier": _fourier}.items():
     BACKBONES.register(card_of(_name, fit=_fit, open=as_numbers))

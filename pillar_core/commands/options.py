@@ -101,7 +101,8 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
         dataset_setting=assignments_option("a setting of a generated data set"),
         backbone=option(
             "features of images: a registered backbone (default: the card's; of large images in a"
-            " file the network that comes along); of a table: bins or fourier (default: as given)"
+            " file the network that comes along); of a table: ramps, bins or fourier (default: as"
+            " given)"
         ),
         public_fraction=option("share of the train rows that is public, in (0, 1)", float),
         public_per_class=option("public rows a class, instead", int),

@@ -287,7 +287,7 @@ def trained_state(
                         for mechanism, part in zip(used, sums, strict=True)
                     ]
                 ).float()
-            total = None
+            total: torch.Tensor | None = None
             source, most = rows()
             for part in slices(len(indices), most):
                 places = part if picked is None else picked[part]
@@ -347,8 +347,6 @@ def _with_clipped(
     clipping: Clipping,
 ) -> torch.Tensor:
     """`total` (H, C, k) with Σ clip(g_i) over wide rows z, added in place; None for 0."""
-    if clipping.scaling is None and clipping.reference is None:
-        return clipped_sum(z, squared_rows, labels, state, norms, total)
     if clipping.scaling is not None:
         by_head = zip(state, clipping.scaling, norms.tolist(), strict=True)
         more = torch.stack(
@@ -357,8 +355,10 @@ def _with_clipped(
                 for weights, root, norm in by_head
             ]
         )
-    else:
+    elif clipping.reference is not None:
         more = clipped_difference_sum(z, squared_rows, labels, state, norms, clipping.reference)
+    else:
+        return clipped_sum(z, squared_rows, labels, state, norms, total)
     return more if total is None else total.add_(more)
 
 

@@ -54,7 +54,7 @@ def column_curves(table: pd.DataFrame, *, caption: str) -> Figure:
                     style["text"], rows["score"], colour, symbol=symbol, error_y=reach, **style
                 )
             else:
-                _draw_steps(figure, rows, colour, cell, style)
+                _draw_numbers(figure, rows, colour, cell, style)
     figure.rule(y=0, dash="solid", layer="below")
     score = "score" if len(classes) > 1 else f"score for {as_text(classes[0])}"
     figure.update_yaxes(title_text=score, title_font_size=12, col=1)
@@ -69,20 +69,22 @@ def column_curves(table: pd.DataFrame, *, caption: str) -> Figure:
     )
 
 
-def _draw_steps(
+def _draw_numbers(
     figure: Drawing, rows: pd.DataFrame, colour: str, cell: dict[str, int], style: marks.Looks
 ) -> None:
-    """A line of steps through a number's levels, which goes on beyond the outer steps by the mean
-    distance between steps."""
-    steps = rows["stop"].to_numpy(dtype=np.float64)[:-1]
-    gap = float(np.ptp(steps)) / max(len(steps) - 1, 1) or max(abs(float(steps[0])), 1.0) / 10
-    edges = [steps[0] - gap, *steps, steps[-1] + gap]
-    scores, text = [*rows["score"], rows["score"].iloc[-1]], style.pop("text")
-    corners = np.repeat(edges, 2)[1:-1]
+    """A line through a number's levels, of steps or from knot to knot, which goes on beyond the
+    outer ones by the mean distance between them."""
+    is_bent = bool((rows["start"] == rows["stop"]).all())
+    places = rows["stop"].to_numpy(dtype=np.float64)[: None if is_bent else -1]
+    gap = float(np.ptp(places)) / max(len(places) - 1, 1) or max(abs(float(places[0])), 1.0) / 10
+    edges = [places[0] - gap, *places, places[-1] + gap]
+    rows = rows.iloc[[*([0] * is_bent), *range(len(rows)), -1]]  # level beyond the outer ones
+    corners = edges if is_bent else np.repeat(edges, 2)[1:-1]
     if rows["low"].notna().all():
-        low, high = (np.repeat(rows[end].to_numpy(), 2) for end in ("low", "high"))
-        figure.band(corners, low, high, colour, opacity=0.18, **cell)
-    figure.line(edges, scores, colour, shape="hv", text=[*text, text.iloc[-1]], **style)
+        ends = rows if is_bent else rows.iloc[np.repeat(range(len(rows) - 1), 2)]
+        figure.band(corners, ends["low"], ends["high"], colour, opacity=0.18, **cell)
+    style["text"] = rows["value"].map(as_text)
+    figure.line(edges, rows["score"], colour, shape="linear" if is_bent else "hv", **style)
 
 
 def _words(rows: pd.DataFrame, name: str) -> str:

@@ -1,5 +1,5 @@
-"""What a linear model does with each column of a table that went through bins: post-processing of
-its weights, which costs no ε."""
+"""What a linear model does with each column of a table that went through ramps or bins:
+post-processing of its weights, which costs no ε."""
 
 import html
 import itertools
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pillar_core.arrays import Array
-from pillar_core.backbones.column_map import ColumnMap
+from pillar_core.backbones.column_map import AT_ONCE, ColumnMap
 from pillar_core.data import encoding, recipes
 from pillar_core.engine import LinearClassifier
 from pillar_core.numerics import reach_of_normal
@@ -39,11 +39,13 @@ _TEMPLATE = Path(__file__).with_suffix(".html")
 
 
 def curves_of(classifier: Classifier | None, columns: ColumnMap | None, form: Form) -> Form | None:
-    """The curves of a linear head behind bins, by column: `scores` (C numbers a line, of mean 0
-    over the lines and over the classes) below the first of the `steps`, then above each; of words,
-    of each of the `categories`. None for any other model.
+    """The curves of a linear head behind ramps or bins, by column: `scores` (C numbers a line, of
+    mean 0 over the lines and over the classes) at each of the `knots`, between which they are
+    straight; of bins, and of a number with one knot, below the first of the `steps`, then above
+    each; of words, of each of the `categories`. None for any other model.
 
-    form: how rows become numbers, as a model's card says; steps are in the table's own units.
+    form: how rows become numbers, as a model's card says; steps and knots are in the table's own
+    units.
     `noise_std`: of each line the standard deviation of training's noise in it, at most; left out
     where its law is not known.
     """
@@ -63,8 +65,12 @@ def curves_of(classifier: Classifier | None, columns: ColumnMap | None, form: Fo
             low, high = column.range or (0.0, 1.0)
             zero = low if column.range else column.centre or 0.0
             steps = columns.steps[is_its := columns.cut == start]
-            written = [_in_few_digits(step, zero, high - low) for step in steps]
-            curve = {"name": column.name, "steps": written}
+            ramps = None if columns.widths is None else columns.widths[is_its]
+            name, places = "steps", list(steps)
+            if ramps is not None and ramps[-1] > AT_ONCE:
+                name, places = "knots", [*places, places[-1] + ramps[-1]]
+            written = [_in_few_digits(place, zero, high - low) for place in places]
+            curve = {"name": column.name, name: written}
             levels = np.tri(len(steps) + 1, len(steps), -1)
             made = len(columns.kept) + np.flatnonzero(is_its)
         else:
@@ -109,23 +115,29 @@ def by_spread(curves: Form) -> list[Form]:
 
 
 def table_of(curves: Sequence[Form], classes: Sequence[str]) -> pd.DataFrame:
-    """A line for each column, level and class: column, value, start and stop (NaN at the ends and
-    of words), class, score, low and high (NaN without a band). Of two classes the second alone, as
-    the other's curve is its mirror image."""
+    """A line for each column, level and class: column, value, start and stop (the same at a knot,
+    NaN at the ends and of words), class, score, low and high (NaN without a band). Of two classes
+    the second alone, as the other's curve is its mirror image."""
     lines, shown = [], range(len(classes) == 2, len(classes))
     for curve in curves:
         words, steps = curve.get("categories"), curve.get("steps", [])
+        knots = curve.get("knots", [])
         ends = [math.nan, *steps, math.nan]
-        values = words or [
-            f"up to {steps[0]:.6g}",
-            *(f"{low:.6g} to {high:.6g}" for low, high in itertools.pairwise(steps)),
-            f"above {steps[-1]:.6g}",
-        ]
+        values = (
+            words
+            or [f"{knot:.6g}" for knot in knots]
+            or [
+                f"up to {steps[0]:.6g}",
+                *(f"{low:.6g} to {high:.6g}" for low, high in itertools.pairwise(steps)),
+                f"above {steps[-1]:.6g}",
+            ]
+        )
         spread = [
             reach_of_normal() * std for std in curve.get("noise_std", [math.nan] * len(values))
         ]
         for place, (value, reach) in enumerate(zip(values, spread, strict=True)):
-            start, stop = (math.nan, math.nan) if words else ends[place : place + 2]
+            bounds = [knots[place]] * 2 if knots else ends[place : place + 2]
+            start, stop = (math.nan, math.nan) if words else bounds
             for number in shown:
                 score = curve["scores"][place][number]
                 level = (curve["name"], value, start, stop, classes[number])

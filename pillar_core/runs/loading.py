@@ -57,7 +57,8 @@ def load_features(
             TensorDataset or data set of the library datasets; or a dataset.
             A feature set comes back as it is.
         backbone: a key of `BACKBONES`; None takes raw_pixels for images and identity for numbers.
-        Of numbers also a map of columns, bins or fourier, which `split` fits on the public rows.
+        Of numbers also a map of columns: ramps, bins or fourier, which `split` fits on the public
+        rows.
         What a network makes is kept
             in the cache, and extracted only where it is not there. In its place,
             load_features(rows, labels) is the pair (rows, labels).

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.backbones.cards import BACKBONES, Layout
+from pillar_core.data import raw
 from pillar_core.errors import DataError
 from pillar_core.runs.splitting import layout_of, mapped
 from pillar_core.studies.advice.prediction import IN_WORDS, MARGIN, OWN, luck
@@ -22,7 +23,8 @@ from pillar_core.studies.advice.simulation import (
 )
 from pillar_core.types import FeatureSet, PrivacyBudget, SemiPrivateSplit
 
-GIVEN, BINS, FOURIER = "identity", "bins", "fourier"
+GIVEN, RAMPS, BINS, FOURIER = "identity", "ramps", "bins", "fourier"
+MAPS = (GIVEN, RAMPS, BINS, FOURIER)
 LEARNER = "pillar_kalman"
 """Plays the maps: it reads no public label, so that all labelled rows play, whatever the map."""
 AGAIN = 3
@@ -32,8 +34,8 @@ CLEAR = 0.5
 Below 100 rows of two classes it is `luck`."""
 UNFIT = "columns stay as given there: without public rows or declared ranges no map can be fitted"
 SIGNAL, WORDS = 40.0, 0.5
-"""Without labels: a class's signal over the noise from which bins pay, and the share of columns of
-words from which they do not."""
+"""From ranges: a class's signal over the noise from which bins pay. Without labels: the share of
+columns of words from which no map does."""
 AT_ZERO = 0.9
 """The share of columns with ranges from 0 from which rows are not made up: counts crowd at 0, far
 from the middle of what was drawn."""
@@ -55,9 +57,9 @@ def sides_by_map(
     """
     given = features.given or features
     own = {features.backbone} if features.given is not None else None
-    asked = backbones or own or ({GIVEN} if given.images is not None else {GIVEN, BINS, FOURIER})
+    asked = backbones or own or ({GIVEN} if given.images is not None else set(MAPS))
     made: dict[str, Sides] = {}
-    for name in (name for name in (GIVEN, BINS, FOURIER) if name in asked):
+    for name in (name for name in MAPS if name in asked):
         through = {side: _through(rows, name, given) for side, rows in sides.items()}
         if len(asked) == 1 or name == GIVEN or any(map(is_mapped, through.values())):
             made[name] = through
@@ -84,7 +86,7 @@ def choose_map(
             for name, sides in by_map.items()
         }
         n_rows = sum(len(given[side].public_x) for side in played)
-        first = next(iter(means))  # as given, where that is weighed
+        first = RAMPS if RAMPS in means else next(iter(means))
         error = max(
             CLEAR * math.sqrt(means[first] * (1 - means[first]) / n_rows),
             luck(means[first], n_rows, given[played[0]].facts.n_classes),
@@ -97,9 +99,15 @@ def choose_map(
             f"columns: {title_of(best)}, by rehearsals on labelled public rows (mean of {number}"
             f" and AUC in percent: {told}; another map must be {100 * error:.1f} points ahead)",
         )
-    side = next(iter(given))
-    signal = class_signal(given[side].facts, budget)
+    rows = next(iter(given.values()))
     share = words_share(layout_of(features), features)
+    if len(rows.public_x) and rows.public_name != raw.MADE_UP_NAME:
+        best = RAMPS if RAMPS in by_map and share < WORDS else next(iter(by_map))
+        return best, (
+            f"columns: {title_of(best)}, by a rule: ramps where fewer than half of the columns are"
+            f" words ({100 * share:.0f} %)",
+        )
+    signal = class_signal(rows.facts, budget)
     best = BINS if signal >= SIGNAL and share < WORDS else GIVEN
     best = best if best in by_map else next(iter(by_map))
     return best, (

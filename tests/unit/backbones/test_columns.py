@@ -24,7 +24,7 @@ from pillar_core.studies.advice import maps
 from pillar_core.studies.advice.free import advise_as_it_is
 from pillar_core.types import FeatureSet, PrivacyBudget
 
-MAPS = ("bins", "fourier")
+MAPS = ("ramps", "bins", "fourier")
 NUMBERS = Layout(*(np.zeros(3, dtype=bool) for _ in range(3)))
 
 
