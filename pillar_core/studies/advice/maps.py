@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from pillar_core.backbones.cards import BACKBONES, Layout
-from pillar_core.data import raw
 from pillar_core.errors import DataError
 from pillar_core.runs.splitting import layout_of, mapped
-from pillar_core.studies.advice.prediction import IN_WORDS, MARGIN, OWN, luck
+from pillar_core.studies.advice.prediction import IN_WORDS, MARGIN, OWN, kind_of, luck
 from pillar_core.studies.advice.simulation import (
     MOST_PLAYS,
     can_play,
@@ -34,8 +33,8 @@ CLEAR = 0.5
 Below 100 rows of two classes it is `luck`."""
 UNFIT = "columns stay as given there: without public rows or declared ranges no map can be fitted"
 SIGNAL, WORDS = 40.0, 0.5
-"""From ranges: a class's signal over the noise from which bins pay. Without labels: the share of
-columns of words from which no map does."""
+"""A class's signal over the noise from which columns are bent unless labels say otherwise, and the
+share of columns of words from which they are not (research/tables.md)."""
 AT_ZERO = 0.9
 """The share of columns with ranges from 0 from which rows are not made up: counts crowd at 0, far
 from the middle of what was drawn."""
@@ -78,6 +77,15 @@ def choose_map(
     if len(by_map) == 1:
         return next(iter(by_map)), ()
     given = next(iter(by_map.values()))
+    signal = class_signal(next(iter(given.values())).facts, budget)
+    share = words_share(layout_of(features), features)
+    is_seen = any(kind_of(rows) not in ("none", "made_up") for rows in given.values())
+    bent = RAMPS if is_seen else BINS
+    first = bent if bent in by_map and signal >= SIGNAL and share < WORDS else next(iter(by_map))
+    rule = (
+        f"{bent} where a class's signal is {SIGNAL:g} times the noise ({signal:,.3g} here) and fewer"
+        f" than half of the columns are words ({100 * share:.0f} %)"
+    )
     able = [name for name, rows in given.items() if can_play(rows)]
     played = [OWN] if OWN in able else able
     if played:
@@ -86,7 +94,6 @@ def choose_map(
             for name, sides in by_map.items()
         }
         n_rows = sum(len(given[side].public_x) for side in played)
-        first = RAMPS if RAMPS in means else next(iter(means))
         error = max(
             CLEAR * math.sqrt(means[first] * (1 - means[first]) / n_rows),
             luck(means[first], n_rows, given[played[0]].facts.n_classes),
@@ -97,24 +104,10 @@ def choose_map(
         told = ", ".join(f"{title_of(name)} {100 * mean:.0f}" for name, mean in means.items())
         return best, (
             f"columns: {title_of(best)}, by rehearsals on labelled public rows (mean of {number}"
-            f" and AUC in percent: {told}; another map must be {100 * error:.1f} points ahead)",
+            f" and AUC in percent: {told}; another map must be {100 * error:.1f} points ahead"
+            f" of {title_of(first)})",
         )
-    rows = next(iter(given.values()))
-    share = words_share(layout_of(features), features)
-    if len(rows.public_x) and rows.public_name != raw.MADE_UP_NAME:
-        best = RAMPS if RAMPS in by_map and share < WORDS else next(iter(by_map))
-        return best, (
-            f"columns: {title_of(best)}, by a rule: ramps where fewer than half of the columns are"
-            f" words ({100 * share:.0f} %)",
-        )
-    signal = class_signal(rows.facts, budget)
-    best = BINS if signal >= SIGNAL and share < WORDS else GIVEN
-    best = best if best in by_map else next(iter(by_map))
-    return best, (
-        f"columns: {title_of(best)}, by a rule: bins where a class's signal is {SIGNAL:g} times the"
-        f" noise ({signal:,.3g} here) and fewer than half of the columns are words"
-        f" ({100 * share:.0f} %)",
-    )
+    return first, (f"columns: {title_of(first)}, by a rule: {rule}",)
 
 
 def put_words(name: str) -> str:

@@ -22,7 +22,7 @@ from pillar_core.runs.curves import _in_few_digits, table_of
 from pillar_core.runs.repeated import command_of
 from pillar_core.studies.advice import maps
 from pillar_core.studies.advice.free import advise_as_it_is
-from pillar_core.types import FeatureSet, PrivacyBudget
+from pillar_core.types import FeatureSet, Form, PrivacyBudget
 
 MAPS = ("ramps", "bins", "fourier")
 NUMBERS = Layout(*(np.zeros(3, dtype=bool) for _ in range(3)))
@@ -85,6 +85,17 @@ def test_bins_say_whether_a_number_exceeds_a_quantile_of_public_rows():
     np.testing.assert_array_equal(made(public).sum(axis=1), np.arange(17))
     two = fit_of("bins")((public > 3).astype(np.float32), layout)
     np.testing.assert_array_equal(two(np.array([[0.0], [1.0]], dtype=np.float32)), [[0], [1]])
+
+
+def test_ramps_say_how_far_a_number_is_from_one_quantile_of_public_rows_to_the_next():
+    public = np.array([0, 1, 2, 4, 8], dtype=np.float32)[:, None]
+    layout = Layout(*(np.zeros(1, dtype=bool) for _ in range(3)))
+    made = fit_of("ramps")(public, layout)
+    cells = np.array([-1, 0, 0.5, 3, 6, 8, 9], dtype=np.float32)[:, None]
+    np.testing.assert_array_equal(made(cells).sum(axis=1), [0, 0, 0.5, 2.5, 3.5, 4, 4])
+    np.testing.assert_array_equal(made(cells)[3], [1, 1, 0.5, 0])
+    alone = fit_of("ramps")(np.full((5, 1), 3.0, dtype=np.float32), layout)
+    np.testing.assert_array_equal(alone(np.array([[3.0], [3.1]], dtype=np.float32)), [[0], [1]])
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -245,6 +256,11 @@ def test_advice_rehearses_maps_where_there_are_labels_and_rules_where_there_are_
     assert advise_as_it_is(given, PrivacyBudget(3.0)).backbone == "identity"
     chosen = pc.split(brought(), public_fraction=0.3)
     assert pc.advise(chosen, epsilon=3.0).backbone == "bins"
+    few = pc.split(brought(None), public_fraction=0.03)
+    assert pc.advise(few, epsilon=3.0).backbone == "ramps", "where labels cannot tell"
+    unlabelled = pc.split(brought(None), public=patients(300, 2).drop(columns="label"))
+    assert pc.advise(unlabelled, epsilon=3.0).backbone == "ramps", "by a rule"
+    assert pc.advise(unlabelled, epsilon=0.05).backbone == maps.GIVEN
 
 
 def test_without_labels_the_rule_takes_bins_from_ranges_where_the_signal_is_large():
@@ -289,24 +305,35 @@ def test_a_paid_choice_takes_columns_as_given_and_says_so():
         pc.choose(split, {}, epsilon=2.0, backbones=["bins"])
 
 
-def test_the_curves_of_bins_add_up_to_what_the_classes_are_told_by(split, tmp_path):
+def _score(curve: Form, cell: float) -> np.ndarray:
+    """(C,) what a curve says of a cell."""
+    scores = np.array(curve["scores"])
+    if "steps" in curve:
+        return scores[np.searchsorted(curve["steps"], cell)]
+    return np.array([np.interp(cell, curve["knots"], each) for each in scores.T])
+
+
+@pytest.mark.parametrize("name", ["bins", "ramps"])
+def test_the_curves_add_up_to_what_the_classes_are_told_by(name, tmp_path):
+    split = pc.split(brought(name), public=patients(300, 2))
     record = pc.run("pillar_kalman", split, epsilon=3.0, seed=None)
     with zipfile.ZipFile(pc.save_model(record, tmp_path / "model.zip")) as archive:
         curves = json.loads(archive.read("curves.json"))
         page = archive.read("curves.html").decode()
     age, ward, dose = curves["columns"]
     assert (age["name"], ward["categories"], dose["name"]) == ("age", ["north", "south"], "dose")
-    assert len(age["scores"]) == len(age["noise_std"]) == len(age["steps"]) + 1
+    places = age["steps" if name == "bins" else "knots"]
+    assert len(age["scores"]) == len(age["noise_std"]) == len(places) + (name == "bins")
     assert min(*age["noise_std"], *ward["noise_std"]) > 0
     assert "age: most for 1 at" in page
-    assert {*np.round(age["steps"], 1)} == {*age["steps"]}, "in the digits of the table"
+    assert {*np.round(places, 1)} == {*places}, "in the digits of the table"
     new = patients(50, 6)
-    new.loc[: len(age["steps"]) - 1, "age"] = age["steps"]
+    new.loc[: len(places) - 1, "age"] = places
     sums = np.array(
         [
-            np.array(age["scores"])[np.searchsorted(age["steps"], row.age)]
+            _score(age, row.age)
             + np.array(ward["scores"])[ward["categories"].index(row.ward)]
-            + np.array(dose["scores"])[np.searchsorted(dose["steps"], row.dose)]
+            + _score(dose, row.dose)
             for row in new.itertuples()
         ]
     )
@@ -332,13 +359,17 @@ def test_a_curve_of_words_and_three_classes_is_drawn_without_a_band():
     curves = [
         {"name": "dose", "steps": [1.0, 2.0], "scores": [[1, 0, -1], [0, 0, 0], [-1, 0, 1]]},
         {"name": "ward", "categories": ["north", "south"], "scores": [[3, -2, -1], [-3, 2, 1]]},
+        {"name": "age", "knots": [20.0, 40.0], "scores": [[1, 0, -1], [-1, 0, 1]]},
     ]
     table = table_of(curves, ("a", "b", "c"))
-    assert len(table) == 15
+    assert len(table) == 21
     assert table["low"].isna().all()
     assert table["value"][:9:3].tolist() == ["up to 1", "1 to 2", "above 2"]
     figure = plots.column_curves(table, caption="No band.")
-    assert [trace.mode for trace in figure.data] == ["lines"] * 3 + ["markers"] * 3
+    assert [trace.mode for trace in figure.data] == ["lines"] * 3 + ["markers"] * 3 + ["lines"] * 3
+    assert [trace.line.shape for trace in figure.data[::3]] == ["hv", None, "linear"]
+    assert list(figure.data[6].x) == [0, 20, 40, 60]
+    assert list(figure.data[6].y) == [1, 1, -1, -1]
     assert (
         "ward: most for a at north (+3.0), most against a at south (−3.0)."
         in (figure.layout.meta["alt"])
