@@ -83,8 +83,8 @@ def choose_map(
     bent = RAMPS if is_seen else BINS
     first = bent if bent in by_map and signal >= SIGNAL and share < WORDS else next(iter(by_map))
     rule = (
-        f"{bent} where a class's signal is {SIGNAL:g} times the noise ({signal:,.3g} here) and fewer"
-        f" than half of the columns are words ({100 * share:.0f} %)"
+        f"{bent} where a class's signal is {SIGNAL:g} times the noise ({signal:,.3g} here) and"
+        f" fewer than half of the columns are words ({100 * share:.0f} %)"
     )
     able = [name for name, rows in given.items() if can_play(rows)]
     played = [OWN] if OWN in able else able

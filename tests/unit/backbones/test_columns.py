@@ -259,8 +259,8 @@ def test_advice_rehearses_maps_where_there_are_labels_and_rules_where_there_are_
     few = pc.split(brought(None), public_fraction=0.03)
     assert pc.advise(few, epsilon=3.0).backbone == "ramps", "where labels cannot tell"
     unlabelled = pc.split(brought(None), public=patients(300, 2).drop(columns="label"))
-    assert pc.advise(unlabelled, epsilon=3.0).backbone == "ramps", "by a rule"
-    assert pc.advise(unlabelled, epsilon=0.05).backbone == maps.GIVEN
+    ruled = [pc.advise(unlabelled, epsilon=epsilon, alike=["own"]) for epsilon in (0.05, 3.0)]
+    assert [advice.backbone for advice in ruled] == [maps.GIVEN, "ramps"], "by a rule"
 
 
 def test_without_labels_the_rule_takes_bins_from_ranges_where_the_signal_is_large():
