@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -241,7 +242,8 @@ def test_advice_rehearses_maps_where_there_are_labels_and_rules_where_there_are_
     advice = pc.advise(given, epsilon=3.0)
     assert advice.backbone in MAPS
     assert f"through the backbone {advice.backbone}" in advice.sentence
-    assert any("by rehearsals on labelled public rows" in line for line in advice.reasons)
+    (why,) = (line for line in advice.reasons if "by rehearsals on labelled public rows" in line)
+    assert re.search(r"as given \d+\.\d, .* must be \d+\.\d points ahead", why)  # digits alike
     assert advise_as_it_is(given, PrivacyBudget(3.0)).backbone == "identity"
     chosen = pc.split(brought(), public_fraction=0.3)
     assert pc.advise(chosen, epsilon=3.0).backbone == "bins"
