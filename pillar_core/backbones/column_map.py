@@ -13,7 +13,7 @@ ROWS_AT_ONCE = 4_096
 WAVE = np.cos(2 * np.pi * np.arange(4_096) / 4_096).astype(np.float32)
 """One turn of a wave. Steps of it depend on their row alone; a processor's own cosine of many
 numbers may round one by what stands beside it."""
-AT_ONCE = 2.0**-126
+STEEP = 2.0**-126
 """The width of a ramp that is a step."""
 PREFIX, ARRAYS = "map_", ("kept", "cut", "steps", "widths", "turns", "offsets")
 """How the arrays of a map are called in a model's files."""

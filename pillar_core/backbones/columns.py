@@ -14,7 +14,7 @@ from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.backbones.built_in import as_numbers
 from pillar_core.backbones.cards import BACKBONES, Layout, card_of
-from pillar_core.backbones.column_map import AT_ONCE, ColumnMap
+from pillar_core.backbones.column_map import STEEP, ColumnMap
 from pillar_core.errors import DataError
 
 RAMPS, STEPS, WIDEST = 4, 16, 2_048
@@ -40,7 +40,7 @@ def _ramps(public: Array, layout: Layout) -> ColumnMap:
         np.flatnonzero(layout.is_kept),
         np.repeat(numbers, [len(each) for each in steps]),
         np.concatenate(steps).astype(np.float32),
-        np.concatenate([np.diff(each).clip(AT_ONCE) for each in ends]).astype(np.float32),
+        np.concatenate([np.diff(each).clip(STEEP) for each in ends]).astype(np.float32),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pillar_core.arrays import Array
-from pillar_core.backbones.column_map import AT_ONCE, ColumnMap
+from pillar_core.backbones.column_map import STEEP, ColumnMap
 from pillar_core.data import encoding, recipes
 from pillar_core.engine import LinearClassifier
 from pillar_core.numerics import reach_of_normal
@@ -67,7 +67,7 @@ def curves_of(classifier: Classifier | None, columns: ColumnMap | None, form: Fo
             steps = columns.steps[is_its := columns.cut == start]
             ramps = None if columns.widths is None else columns.widths[is_its]
             name, places = "steps", list(steps)
-            if ramps is not None and ramps[-1] > AT_ONCE:
+            if ramps is not None and ramps[-1] > STEEP:
                 name, places = "knots", [*places, places[-1] + ramps[-1]]
             written = [_in_few_digits(place, zero, high - low) for place in places]
             curve = {"name": column.name, name: written}

@@ -6,6 +6,7 @@ import hashlib
 import inspect
 import io
 import json
+import re
 import shlex
 import zipfile
 from collections.abc import Mapping
@@ -355,8 +356,9 @@ def _use() -> str:
         f"{name} = frozenset({sorted(getattr(cells, name))!r})\n"
         for name in ("GAPS", "GAPS_OF_WORDS")
     )
-    for name in ("NUMBER", "POINT", "COMMA", "_ADORNED", "_GROUPS"):
-        gaps += f"{name} = re.compile({getattr(cells, name).pattern!r})\n"
+    for name in ("NUMBER", "POINT", "COMMA", *cells.bare_number.__code__.co_names):
+        if isinstance(pattern := getattr(cells, name, None), re.Pattern):
+            gaps += f"{name} = re.compile({pattern.pattern!r})\n"
     gaps += f"\n\n{inspect.getsource(cells.bare_number)}\n\n"
     for imported, place in {
         "backbones.column_map import ColumnMap": maps,

@@ -175,7 +175,7 @@ def mapped(
     layout = layout_of(like or features)
     seen = public[:0] if split.public_name == raw.MADE_UP_NAME else public  # drawn from the ranges
     columns = fit(seen, layout)
-    origin = f"{len(seen):,} public rows" if len(seen) else "declared ranges, without public rows"
+    origin = f"{len(seen):,} public rows" if len(seen) else "declared ranges"
     note = (
         f"{BACKBONES[backbone].title}: {len(layout.numbers):,} columns of numbers became"
         f" {columns.width - int(layout.is_kept.sum()):,} by a map fitted on {origin} alone."

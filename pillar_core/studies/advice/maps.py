@@ -101,7 +101,7 @@ def choose_map(
         )
         best = max(means, key=lambda name: means[name] + error * (name == first))
         number = IN_WORDS[_beside_area(given[played[0]], metric)].strip() or "accuracy"
-        told = ", ".join(f"{title_of(name)} {100 * mean:.0f}" for name, mean in means.items())
+        told = ", ".join(f"{title_of(name)} {100 * mean:.1f}" for name, mean in means.items())
         return best, (
             f"columns: {title_of(best)}, by rehearsals on labelled public rows (mean of {number}"
             f" and AUC in percent: {told}; another map must be {100 * error:.1f} points ahead"

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -126,7 +127,7 @@ def test_bins_of_ranges_lie_closer_where_a_range_starts_at_0_or_near_it(low):
         even = np.arange(1, 17) / 17
         np.testing.assert_allclose(steps["age"], even, rtol=1e-5)
         np.testing.assert_allclose(steps["dose"], even**2, rtol=1e-5)
-        assert "declared ranges, without public rows" in split.notes[-1]
+        assert "fitted on declared ranges alone" in split.notes[-1]
         shares = split.features.x_train[:, [name.startswith("dose") for name in names]].mean(axis=0)
         assert shares[0] > 0.5 > shares[-1]
 
@@ -252,7 +253,8 @@ def test_advice_rehearses_maps_where_there_are_labels_and_rules_where_there_are_
     advice = pc.advise(given, epsilon=3.0)
     assert advice.backbone in MAPS
     assert f"through the backbone {advice.backbone}" in advice.sentence
-    assert any("by rehearsals on labelled public rows" in line for line in advice.reasons)
+    (why,) = (line for line in advice.reasons if "by rehearsals on labelled public rows" in line)
+    assert re.search(r"as given \d+\.\d, .* must be \d+\.\d points ahead", why)  # digits alike
     assert advise_as_it_is(given, PrivacyBudget(3.0)).backbone == "identity"
     chosen = pc.split(brought(), public_fraction=0.3)
     assert pc.advise(chosen, epsilon=3.0).backbone == "bins"
@@ -272,7 +274,7 @@ def test_without_labels_the_rule_takes_bins_from_ranges_where_the_signal_is_larg
     assert any("by a rule" in line for line in advice.reasons)
     assert pc.advise(split, epsilon=0.05).backbone == maps.GIVEN
     bins = pc.split(pc.load_features(patients(900, 1), "bins", recipe=recipe))
-    assert "declared ranges, without public rows" in bins.notes[-1]
+    assert "fitted on declared ranges alone" in bins.notes[-1]
 
 
 @pytest.mark.parametrize(("low", "public"), [(10.0, "made_up"), (0.0, "none")])

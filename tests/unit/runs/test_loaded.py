@@ -353,6 +353,8 @@ def test_a_large_table_is_read_piece_by_piece(tables, monkeypatch):
     for separator in ",;":
         many.to_csv(folder / "many.csv", index=False, decimal=",", sep=separator)
         assert_allclose(model.predict_proba(folder / "many.csv"), whole, atol=1e-6)
+        _, theirs = answers(alone(path, folder / "many.csv", folder=folder).stdout)
+        assert_allclose(theirs, whole, atol=1e-6)
 
 
 @pytest.mark.parametrize(
