@@ -277,11 +277,11 @@ def _matrix(values: Any, name: str) -> Array:
     if array.dtype.kind not in "biuf":
         raise DataError(
             f"{name} must hold numbers; got dtype {array.dtype}. Encode words as numbers, or give"
-            " the whole table."
+            " the whole table (`load_features`)."
         )
     if array.ndim != 2:
         hint = (
-            " Images are uint8 and go through a backbone."
+            " Images are uint8 and go through a backbone (`load_images`)."
             if array.ndim > 2
             else " One row is x[None, :], one feature x[:, None]."
         )

@@ -83,20 +83,20 @@ class View:
 
     def basis(self, *, standardise: bool | None, centre: bool | None) -> PublicBasis:
         """The public eigenbasis, computed once a split."""
-        return self._of_public_rows(public_basis, standardise, centre)
+        return self._of_public_rows("basis", public_basis, standardise, centre)
 
     def moments(
         self, *, standardise: bool | None, centre: bool | None
     ) -> tuple[Array | None, Array | None]:
         """(mean, scale) of the public rows, (d,) float32 each or None, computed once a split."""
-        return self._of_public_rows(moments, standardise, centre)
+        return self._of_public_rows("moments", moments, standardise, centre)
 
     def _of_public_rows(
-        self, compute: Callable[..., T], standardise: bool | None, centre: bool | None
+        self, name: str, compute: Callable[..., T], standardise: bool | None, centre: bool | None
     ) -> T:
         is_standardised, is_centred = self.resolve(standardise, centre)
         return self.memo.get(
-            (compute.__name__, is_standardised, is_centred),
+            (name, is_standardised, is_centred),
             lambda: compute(
                 self.x_public,
                 standardise=is_standardised,

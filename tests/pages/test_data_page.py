@@ -183,7 +183,7 @@ def test_the_map_s_points_have_the_pictures_of_their_rows_and_a_model_s_answers(
 def test_the_sidebar_offers_maps_of_columns_for_tables_and_networks_for_images(start):
     app = start("curves", data="breast_cancer", k="0", epsilon="1")
     chooser = app.selectbox(key="control.backbone")
-    titles = [pc.BACKBONES[name].title for name in ("bins", "fourier")]
+    titles = [pc.BACKBONES[name].title for name in ("ramps", "bins", "fourier")]
     assert chooser.options == ["As given", *titles]
     chooser.select("bins").run()
     assert not app.exception
