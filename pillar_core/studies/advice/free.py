@@ -209,7 +209,8 @@ def _weigh(
         advice = _advise(by_map[backbone], known, of_budget, seed, why, of_sets, metric)
         is_fit = maps.is_mapped(by_map[backbone][advice.expected.public])
         if backbone != maps.GIVEN and (not is_fit or advice.expected.source == UNUSED):
-            said = (*advice.reasons, *(() if is_fit else (maps.UNFIT,)))
+            kept = (reason for reason in advice.reasons if reason not in why)
+            said = advice.reasons if is_fit else (*kept, maps.UNFIT)
             backbone, advice = maps.GIVEN, dataclasses.replace(advice, reasons=said)
         sentence = advice.sentence + maps.put_words(backbone)
         return dataclasses.replace(advice, backbone=backbone, sentence=sentence)

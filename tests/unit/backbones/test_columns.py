@@ -261,6 +261,10 @@ def test_advice_rehearses_maps_where_there_are_labels_and_rules_where_there_are_
     few = pc.split(brought(None), public_fraction=0.03)
     assert pc.advise(few, epsilon=3.0).backbone == "ramps", "where labels cannot tell"
     unlabelled = pc.split(brought(None), public=patients(300, 2).drop(columns="label"))
+    unfit = pc.advise(unlabelled, epsilon=3.0)
+    assert unfit.backbone == maps.GIVEN
+    told = [line for line in unfit.reasons if line.startswith("columns")]
+    assert told == [maps.UNFIT], "of no map that was not taken"
     ruled = [pc.advise(unlabelled, epsilon=epsilon, alike=["own"]) for epsilon in (0.05, 3.0)]
     assert [advice.backbone for advice in ruled] == [maps.GIVEN, "ramps"], "by a rule"
 
