@@ -29,7 +29,7 @@ from pillar_core.engine.gradient import (
 )
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.grouping import slices
-from pillar_core.splits.transform import CHUNK_ROWS, rows_at_once, squared_norms
+from pillar_core.splits.transform import CHUNK_ROWS, LateRows, rows_at_once, squared_norms
 
 ROW_UNITS, WIDE_ROW_UNITS, WIDE = 1 << 12, 1 << 14, 2048
 """U, and U of rows of at least WIDE numbers."""
@@ -45,6 +45,9 @@ FINENESS, LARGEST_GAP = 1 << 12, 16
 on a class's share is 0."""
 FLOATS = 1 << 17
 """Logits at a time on a CPU."""
+MADE_ROWS = 1 << 13
+"""Rows made at a time where they are late: few enough to need little memory, many enough that what
+is done once for each such part takes no time."""
 SMALLEST_SCALE = 2.0**-100
 MOST_UNITS = 1 << 62
 SUM_UNITS = 1 << 24
@@ -66,7 +69,7 @@ class IntegerRows:
         return self.most * RESIDUAL_UNITS
 
 
-def integer_rows(z: Array, *, bias: bool = False) -> IntegerRows:
+def integer_rows(z: Array | LateRows, *, bias: bool = False) -> IntegerRows:
     """Rows z (n, k) float32 on a grid of their own; bias: with one more number, a 1. A row that is
     not finite counts as 0.
 
@@ -79,15 +82,17 @@ def integer_rows(z: Array, *, bias: bool = False) -> IntegerRows:
     units, scale = np.empty((n, width), dtype=np.int16), np.empty(n)
     size = rows_at_once(width)
     wide = np.ones((2, min(n, size), width))
-    for part in slices(n, size):
-        rows, squares = wide[:, : len(z[part])]
-        rows[:, : z.shape[1]], rows[:, z.shape[1] :] = z[part], 1.0
-        norms = np.sqrt(squared_norms(rows, squares))
-        rows[~np.isfinite(norms)] = norms[~np.isfinite(norms)] = 0.0
-        rows *= np.divide(reach, norms, out=np.zeros_like(norms), where=norms > 0)[:, None]
-        np.rint(rows, out=rows)
-        rows[np.einsum("ij,ij->i", rows, rows) > most**2] = 0.0
-        units[part], scale[part] = rows, norms / reach
+    for block in slices(n, MADE_ROWS):
+        given, made, lengths = z[block], units[block], scale[block]
+        for part in slices(len(given), size):
+            rows, squares = wide[:, : len(given[part])]
+            rows[:, : z.shape[1]], rows[:, z.shape[1] :] = given[part], 1.0
+            norms = np.sqrt(squared_norms(rows, squares))
+            rows[~np.isfinite(norms)] = norms[~np.isfinite(norms)] = 0.0
+            rows *= np.divide(reach, norms, out=np.zeros_like(norms), where=norms > 0)[:, None]
+            np.rint(rows, out=rows)
+            rows[np.einsum("ij,ij->i", rows, rows) > most**2] = 0.0
+            made[part], lengths[part] = rows, norms / reach
     return IntegerRows(torch.from_numpy(units), torch.from_numpy(scale), most)
 
 

@@ -126,6 +126,10 @@ def _product(left: Any, right: Any) -> Any:
     return (torch.from_numpy(left) @ torch.from_numpy(right)).numpy()
 
 
+def _in_float64(values: Any) -> Any:
+    return values.double() if isinstance(values, torch.Tensor) else values.astype(np.float64)
+
+
 def _is_small(left: Any, right: Any) -> bool:
     """Whether numpy makes their product, whose library takes half the time of torch there."""
     return isinstance(right, np.ndarray) and len(left) * right.size <= SMALL_PRODUCT
@@ -221,13 +225,18 @@ def row_sum(
 ) -> torch.Tensor:
     """Σ_i residual_i ⊗ z_i, (R, k) float64: products of float32 numbers are exact there. residuals:
     (R, n); z: (n, k). total: what they are added to, in place."""
+    values = in_numpy(residuals)
     for part, rows in wide_parts(z, len(residuals)):
-        left = residuals[:, part].double()
+        left = values[:, part]
         if total is None or _is_small(left, rows):
-            product = torch.as_tensor(_product(in_numpy(left), rows))
-            total = product if total is None else total.add_(product)
+            product = _product(_in_float64(left), rows)
+            if total is None:
+                total = torch.as_tensor(product)
+            else:
+                sums = in_numpy(total)
+                sums += product
         else:  # a product of its own would be written and read once more
-            total.addmm_(left, torch.as_tensor(rows))
+            total.addmm_(torch.as_tensor(_in_float64(left)), torch.as_tensor(rows))
     if total is None:
         return torch.zeros((len(residuals), z.shape[1]), dtype=torch.float64, device=z.device)
     return total

@@ -31,6 +31,7 @@ from pillar_core.grouping import grouped, slices
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import Batches, GaussianMechanism
 from pillar_core.rng import Stream, Streams
+from pillar_core.splits.transform import LateRows
 from pillar_core.threads import threads_for
 
 CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27
@@ -171,10 +172,15 @@ def per_head(values: Sequence[float], like: torch.Tensor) -> torch.Tensor:
 
 
 def train_heads(
-    z: Array, y: Array, heads: Sequence[Head], *, n_classes: int, optimiser: Optimiser | None = None
+    z: Array | LateRows,
+    y: Array,
+    heads: Sequence[Head],
+    *,
+    n_classes: int,
+    optimiser: Optimiser | None = None,
 ) -> list[tuple[Array, Array]]:
-    """(weights (k, C), bias (C,)) float32 of every head, in order. z: (n, k) float32 private rows;
-    y: (n,) int64.
+    """(weights (k, C), bias (C,)) float32 of every head, in order. z: (n, k) float32 private rows,
+    of which a release alone needs none whole; y: (n,) int64.
 
     Heads that share steps, sampling and seed see the same batches (their streams are the same) and
     are trained in one batched step; each draws its own noise and charges its own ledger, exactly as
@@ -188,7 +194,6 @@ def train_heads(
     on a Poisson sample or one step of a pass of random allocation.
     """
     where = training_device()
-    rows = torch.from_numpy(z).to(where)
     labels = torch.from_numpy(y).to(where)
     results: dict[int, tuple[Array, Array]] = {}
     is_release = [head.streams.seed is None for head in heads]
@@ -199,7 +204,13 @@ def train_heads(
         (head.plan.steps, head.plan.sampling_probability, head.plan.is_allocated, head.plan.bias)
         for head in heads
     )
-    for positions in grouped(zip(plans, samples, is_release, strict=True)):
+    groups = grouped(zip(plans, samples, is_release, strict=True))
+    rows: torch.Tensor | LateRows = (
+        z
+        if isinstance(z, LateRows) and len(groups) == 1
+        else torch.from_numpy(np.asarray(z)).to(where)
+    )
+    for positions in groups:
         start = None if optimiser is None else functools.partial(optimiser, positions)
         state = trained_state(
             rows,
@@ -223,7 +234,7 @@ def train_heads(
 
 
 def trained_state(
-    z: torch.Tensor,
+    z: torch.Tensor | LateRows,
     labels: torch.Tensor,
     heads: list[Head],
     n_classes: int,
@@ -231,34 +242,38 @@ def trained_state(
     start: Callable[[torch.Tensor], Step] | None = None,
 ) -> torch.Tensor:
     """(H, C, k) float32 weights, the bias column behind them where there is one, of heads that
-    share steps and samples, on z's device."""
+    share steps and samples, on the labels' device."""
+    device, width = labels.device, z.shape[1]
     plans = [head.plan for head in heads]
     first, ledgers = plans[0], [head.ledger for head in heads]
     sampling = heads[0].streams.sampling()
-    noise = [head.streams.normals("noise", device=str(z.device)) for head in heads]
-    fixed = torch.tensor(
-        [plan.l2_clip_norm for plan in plans], dtype=torch.float32, device=z.device
-    )
+    noise = [head.streams.normals("noise", device=str(device)) for head in heads]
+    fixed = torch.tensor([plan.l2_clip_norm for plan in plans], dtype=torch.float32, device=device)
     batches = Batches(first.sampling_probability, first.steps_of_pass, len(z), sampling, ledgers)
     mechanisms = _mechanisms(heads, noise, [plan.l2_clip_norm for plan in plans])
 
-    state = _initial(heads, z.shape[1], n_classes, first.bias).to(z.device)
+    state = _initial(heads, width, n_classes, first.bias).to(device)
+
+    @functools.cache
+    def whole() -> torch.Tensor:
+        return torch.from_numpy(z.whole).to(device) if isinstance(z, LateRows) else z
 
     @functools.cache
     def rows() -> tuple[torch.Tensor | WideRows, int]:  # and how many at a time
         if first.sampling_probability == 1 and not first.bias:
-            return z, rows_at_once(state)  # its parts stay in a core's cache
+            return whole(), rows_at_once(state)  # its parts stay in a core's cache
         most = wide_rows_at_once(state)
-        return WideRows(z, bias=first.bias, most=most), most
+        return WideRows(whole(), bias=first.bias, most=most), most
 
     @functools.cache
     def squared_rows() -> torch.Tensor:  # whole numbers need none
-        return squared_lengths(z) + first.bias
+        return squared_lengths(whole()) + first.bias
 
     @functools.cache
     def integers() -> exact.IntegerRows:
-        rows = exact.integer_rows(z.cpu().numpy(), bias=first.bias)
-        return exact.IntegerRows(rows.units.to(z.device), rows.scale.to(z.device), rows.most)
+        given = z if isinstance(z, LateRows) else z.cpu().numpy()
+        rows = exact.integer_rows(given, bias=first.bias)
+        return exact.IntegerRows(rows.units.to(device), rows.scale.to(device), rows.most)
 
     def noisy_sum(state: torch.Tensor, clipping: Clipping = PLAIN, /) -> torch.Tensor:
         norms = fixed if clipping.norms is None else clipping.norms
@@ -270,7 +285,7 @@ def trained_state(
         is_exact = used[0].is_exact and clipping.reference is None
         with batches.next() as indices:
             picked = (
-                None if first.sampling_probability == 1 else torch.from_numpy(indices).to(z.device)
+                None if first.sampling_probability == 1 else torch.from_numpy(indices).to(device)
             )
             if is_exact:
                 clips, units = (
@@ -306,7 +321,7 @@ def trained_state(
         else start(state)
     )
     work = (
-        2 * first.expected_rows * z.shape[1] * len(heads) * n_classes
+        2 * first.expected_rows * width * len(heads) * n_classes
     )  # of nominal rows: how public sums round is public
     with torch.inference_mode(), threads_for(work):
         for number in range(first.steps):

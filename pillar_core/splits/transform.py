@@ -6,6 +6,7 @@ comes out.
 """
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -104,6 +105,41 @@ class Transform:
                 if self.normalise:
                     _make_unit(done[part], spare[:, : len(done[part])], None)
         return out
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LateRows:
+    """Rows (n, k) float32, a transform of x[indices] (all for None), made when they are asked for:
+    a part at a time, to the same bits, or whole and kept."""
+
+    transform: Transform
+    x: Array
+    indices: Array | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, k)."""
+        projection = self.transform.projection
+        return (
+            len(self.x if self.indices is None else self.indices),
+            self.x.shape[1] if projection is None else projection.shape[1],
+        )
+
+    @functools.cached_property
+    def whole(self) -> Array:
+        """(n, k) float32, all of them."""
+        return self.transform.rows(self.x, self.indices)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        return self.whole
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, part: slice) -> Array:
+        if self.indices is None:
+            return self.transform.rows(self.x[part], None)
+        return self.transform.rows(self.x, self.indices[part])
 
 
 def rows_at_once(width: int) -> int:

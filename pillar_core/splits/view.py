@@ -18,7 +18,7 @@ from pillar_core.splits.basis import (
     moments,
     public_basis,
 )
-from pillar_core.splits.transform import Transform, unit_rows
+from pillar_core.splits.transform import LateRows, Transform, unit_rows
 from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit
 
 T = TypeVar("T")
@@ -32,12 +32,17 @@ itself, to the same bits."""
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Prepared:
-    """Rows ready for a linear head. z: (n, k) float32 private rows; transform: for new rows;
-    make_public: gives `z_public`."""
+    """Rows ready for a linear head. rows: (n, k) float32 private ones, made or not yet; transform:
+    for new rows; make_public: gives `z_public`."""
 
-    z: Array
+    rows: Array | LateRows
     transform: Transform
     make_public: Callable[[], Array]
+
+    @property
+    def z(self) -> Array:
+        """(n, k) float32 private rows."""
+        return np.asarray(self.rows)
 
     @functools.cached_property
     def z_public(self) -> Array:
@@ -128,23 +133,27 @@ class View:
             k, normalise=normalise
         )
         z = self._projection(settings, k, normalise)
-        return Prepared(z, transform, lambda: transform(self.x_public))
+        return (
+            self.apply(transform)
+            if z is None
+            else Prepared(z, transform, lambda: transform(self.x_public))
+        )
 
     def apply(self, transform: Transform) -> Prepared:
         """Private and public rows through any row-wise transform that public data (or public
         randomness) decides."""
-        return Prepared(
-            transform.rows(self.x, self.rows), transform, lambda: transform(self.x_public)
-        )
+        rows = LateRows(transform, self.x, self.rows)
+        return Prepared(rows, transform, lambda: transform(self.x_public))
 
-    def _projection(self, settings: tuple[bool, bool], k: int, normalise: bool) -> Array:
-        """A fresh (n, k) copy of the first k coordinates of the projected private rows."""
+    def _projection(self, settings: tuple[bool, bool], k: int, normalise: bool) -> Array | None:
+        """A fresh (n, k) copy of the first k coordinates of the projected private rows; None where
+        they are too many to be kept."""
         basis = self.basis(standardise=settings[0], centre=settings[1])
         stops = [FIRST_WIDTH]
         while stops[-1] < k:
             stops.append(2 * stops[-1])
         if self.facts.n_private * min(stops[-1], basis.rank) > MOST_KEPT:
-            return basis.transform(k, normalise=normalise).rows(self.x, self.rows)
+            return None
         z = np.empty((self.n_rows, k), dtype=np.float32)
         for start, stop in zip([0, *stops], stops, strict=False):
             directions = Transform(basis.mean, basis.scale, basis.vectors[:, start:stop])

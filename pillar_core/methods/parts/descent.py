@@ -172,7 +172,7 @@ def fit_many_by(
             else lambda positions, state: optimiser([settings[p] for p in positions], group, state)
         )
         trained = train_heads(
-            group.prepared.z, view.y, heads, n_classes=n_classes, optimiser=of_positions
+            group.prepared.rows, view.y, heads, n_classes=n_classes, optimiser=of_positions
         )
         for head, (weights, bias) in zip(settings, trained, strict=True):
             final = weights if finishing is None else finishing(weights, head, group)

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 import torch
 
+import pillar_core as pc
 from contract.tapes import Recorder
 from pillar_core import rng
 from pillar_core.engine import Head, HeadPlan, clipped_sum, gradient, train, train_heads
 from pillar_core.ledger import Ledger, event_counts
 from pillar_core.rng import Streams
+from pillar_core.splits import view
+from pillar_core.splits.transform import LateRows
 
 
 def rows():
@@ -117,3 +120,16 @@ def test_a_batch_is_the_same_in_parts_and_whole(batch_size, bias, monkeypatch):
     assert train.wide_rows_at_once(torch.zeros((1, 5, 300))) == 32
     for parts, at_once in zip(weights(), whole, strict=True):
         np.testing.assert_allclose(parts, at_once, rtol=0, atol=1e-6)
+
+
+def test_a_release_needs_no_rows_whole(monkeypatch):
+    split = pc.split(pc.load_dataset("spiked_features", n=500, d=20, C=3), public_fraction=0.1)
+    monkeypatch.setattr(view, "MOST_KEPT", 0)
+
+    def refuse(_rows):
+        raise AssertionError("all rows at once")
+
+    monkeypatch.setattr(LateRows, "whole", property(refuse))
+    pc.run("pillar", split, epsilon=1.0, seed=None)
+    with pytest.raises(AssertionError, match="all rows"):
+        pc.run("pillar", split, epsilon=1.0, seed=0)

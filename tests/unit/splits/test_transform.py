@@ -5,7 +5,7 @@ import pytest
 
 from pillar_core import rng
 from pillar_core.splits import Transform
-from pillar_core.splits.transform import unit_rows
+from pillar_core.splits.transform import LateRows, unit_rows
 
 SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 LARGEST = float(np.finfo(np.float32).max)
@@ -59,3 +59,14 @@ def test_a_row_is_mapped_alike_whatever_other_rows_there_are(d, k, n):
         np.testing.assert_array_equal(front[1:], z)
         np.testing.assert_array_equal(transform(x[1:]), z[1:])
         assert len(np.unique(z, axis=0)) == 1
+
+
+@pytest.mark.parametrize("indices", [None, np.arange(1, 3000, 2)])
+def test_rows_made_late_are_those_made_at_once(indices):
+    generator = rng.stream(0, "late rows")
+    x = generator.standard_normal((3000, 64)).astype(np.float32)
+    directions = np.linalg.qr(generator.standard_normal((64, 10)))[0].astype(np.float32)
+    late = LateRows(Transform(projection=directions, normalise=True), x, indices)
+    assert late.shape == late.whole.shape
+    for part in (slice(0, 7), slice(7, 1000), slice(1000, 9999)):
+        np.testing.assert_array_equal(late[part], late.whole[part])
