@@ -81,10 +81,10 @@ def choose_map(
     share = words_share(layout_of(features), features)
     is_seen = any(kind_of(rows) not in ("none", "made_up") for rows in given.values())
     bent = RAMPS if is_seen else BINS
-    first = bent if bent in by_map and signal >= SIGNAL and share < WORDS else next(iter(by_map))
+    first = bent if bent in by_map and signal >= SIGNAL and share <= WORDS else next(iter(by_map))
     rule = (
         f"{bent} where a class's signal is {SIGNAL:g} times the noise ({signal:,.3g} here) and"
-        f" fewer than half of the columns are words ({100 * share:.0f} %)"
+        f" at most half of the columns are words ({100 * share:.0f} %)"
     )
     able = [name for name, rows in given.items() if can_play(rows)]
     played = [OWN] if OWN in able else able

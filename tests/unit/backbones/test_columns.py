@@ -281,6 +281,17 @@ def test_without_labels_the_rule_takes_bins_from_ranges_where_the_signal_is_larg
     assert "fitted on declared ranges alone" in bins.notes[-1]
 
 
+@pytest.mark.parametrize(("wards", "backbone"), [(2, "bins"), (3, maps.GIVEN)])
+def test_the_rule_takes_bins_where_at_most_half_of_the_columns_are_words(wards, backbone):
+    rows, public = (
+        table.assign(**{f"ward {n}": np.roll(table["ward"], n) for n in range(1, wards)})
+        for table in (patients(900, 1), patients(300, 2))
+    )
+    ranges = {"age": (1.0, 100.0), "dose": (1.0, 50.0)}
+    split = pc.split(pc.load_features(rows, public=public, ranges=ranges))
+    assert pc.advise(split, epsilon=3.0).backbone == backbone
+
+
 @pytest.mark.parametrize(("low", "public"), [(10.0, "made_up"), (0.0, "none")])
 def test_rows_are_made_up_from_ranges_unless_nearly_all_start_at_zero(low, public):
     table = patients(900, 1).drop(columns="ward")
