@@ -12,7 +12,7 @@ from pillar_core.accounting.gaussian_dp import mu_of
 from pillar_core.errors import BudgetError
 from pillar_core.events import PersonSampledEvent, RandomAllocationEvent
 from pillar_core.fingerprint import fingerprint
-from pillar_core.ledger import DpEvent
+from pillar_core.ledger import DpEvent, event_counts
 from pillar_core.numerics import number_words
 from pillar_core.types import PrivacyBudget
 
@@ -58,14 +58,20 @@ def calibrate(
 def calibration_key(
     cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", relative_tolerance: float = 1e-3
 ) -> str:
-    """A fingerprint of a calibration: the cost at a few settings, the budget, tolerance and
-    versions.
+    """A fingerprint of a calibration: the cost at a few settings, event by event, the budget,
+    tolerance and versions.
+
+    Costs that spend alike but add up otherwise differ: so does the last digit of what solves them,
+    and a seeded run's noise with it.
 
     A persistent memory may use it, and must check that `cost(value)` meets the budget before it
     trusts a remembered value.
     """
     chosen = resolve(cost(1.0), relation=budget.relation, accountant=accountant)
-    spent = [read(cost(probe), budget.relation).key for probe in (0.37, 1.0, 13.0)]
+    spent = [
+        [(repr(event), count) for event, count in event_counts(cost(probe)).items()]
+        for probe in (0.37, 1.0, 13.0)
+    ]
     target = (float(budget.epsilon), budget.delta, budget.relation, float(relative_tolerance))
     return fingerprint("calibration", VERSION, chosen.name, chosen.version, spent, target)
 

@@ -135,6 +135,21 @@ def test_the_memory_is_not_fooled_by_costs_that_agree_on_the_probes():
     )
 
 
+def test_what_another_learner_asked_before_moves_no_last_digit():
+    def one(noise):
+        return ledger.gaussian(noise)
+
+    def two(noise):
+        return ledger.compose(*(ledger.gaussian(noise / share**0.5) for share in (0.3, 0.7)))
+
+    for budget in (PrivacyBudget(number / 10, 1e-5) for number in range(1, 40)):
+        accounting.ANSWERS.clear()
+        alone = accounting.calibrate(two, budget)
+        accounting.ANSWERS.clear()
+        accounting.calibrate(one, budget)
+        assert accounting.calibrate(two, budget) == alone
+
+
 def test_keys_depend_on_everything_that_decides_the_answer():
     def key(
         scale=1.0,
