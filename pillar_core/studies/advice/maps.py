@@ -32,9 +32,10 @@ CLEAR = 0.5
 """Standard errors of the plays by which another map must be ahead, at least (research/tables.md).
 Below 100 rows of two classes it is `luck`."""
 UNFIT = "columns stay as given there: without public rows or declared ranges no map can be fitted"
-SIGNAL, WORDS = 40.0, 0.5
-"""A class's signal over the noise from which columns are bent unless labels say otherwise, and the
-share of columns of words from which they are not (research/tables.md)."""
+SIGNAL, SIGNAL_OF_RANGES, WORDS = 40.0, 20.0, 0.5
+"""A class's signal over the noise from which columns are bent unless labels say otherwise, with
+public rows and from ranges alone, and the share of columns of words above which they are not
+(research/tables.md)."""
 AT_ZERO = 0.9
 """The share of columns with ranges from 0 from which rows are not made up: counts crowd at 0, far
 from the middle of what was drawn."""
@@ -80,10 +81,10 @@ def choose_map(
     signal = class_signal(next(iter(given.values())).facts, budget)
     share = words_share(layout_of(features), features)
     is_seen = any(kind_of(rows) not in ("none", "made_up") for rows in given.values())
-    bent = RAMPS if is_seen else BINS
-    first = bent if bent in by_map and signal >= SIGNAL and share <= WORDS else next(iter(by_map))
+    bent, least = (RAMPS, SIGNAL) if is_seen else (BINS, SIGNAL_OF_RANGES)
+    first = bent if bent in by_map and signal >= least and share <= WORDS else next(iter(by_map))
     rule = (
-        f"{bent} where a class's signal is {SIGNAL:g} times the noise ({signal:,.3g} here) and"
+        f"{bent} where a class's signal is {least:g} times the noise ({signal:,.3g} here) and"
         f" at most half of the columns are words ({100 * share:.0f} %)"
     )
     able = [name for name, rows in given.items() if can_play(rows)]
