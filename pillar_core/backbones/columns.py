@@ -6,7 +6,7 @@ takes one row at a time, and what it makes of numbers lies in [−1, 1]. So it c
 who is protected: whatever is released afterwards is released of rows that public facts prepared.
 """
 
-from collections.abc import Callable
+import functools
 
 import numpy as np
 
@@ -25,70 +25,38 @@ ROWS_APART = 500
 """Public rows whose distances decide how long waves are."""
 
 
-def _ramps(public: Array, layout: Layout) -> ColumnMap:
-    """How far a number is from one knot to the next (Gorishniy et al. 2022): quantiles of the
-    public rows, their ends among them, else even parts of the ranges, or of their root."""
-
-    def knots(values: Array, shares: Array) -> Array:
-        found = np.unique(np.quantile(values, shares, method="lower"))
-        return found if len(found) > 1 else np.repeat(found, 2)
-
-    numbers, ends = _places("ramps", public, layout, most=RAMPS, of=knots, inner=False)
-    steps = [each[:-1] for each in ends]
-    return ColumnMap(
-        len(layout.is_kept),
-        np.flatnonzero(layout.is_kept),
-        np.repeat(numbers, [len(each) for each in steps]),
-        np.concatenate(steps).astype(np.float32),
-        np.concatenate([np.diff(each).clip(STEEP) for each in ends]).astype(np.float32),
-    )
-
-
-def _bins(public: Array, layout: Layout) -> ColumnMap:
-    """Indicators x > q: q quantiles of the public rows, else even steps over the ranges, or over
-    their root where numbers crowd at the low end."""
-    numbers, steps = _places("bins", public, layout, most=STEPS, of=_levels, inner=True)
-    return ColumnMap(
-        len(layout.is_kept),
-        np.flatnonzero(layout.is_kept),
-        np.repeat(numbers, [len(each) for each in steps]),
-        np.concatenate(steps).astype(np.float32),
-    )
-
-
-def _places(
-    name: str,
-    public: Array,
-    layout: Layout,
-    *,
-    most: int,
-    of: Callable[[Array, Array], Array],
-    inner: bool,
-) -> tuple[Array, list[Array]]:
-    """(the columns of numbers, where each is cut). of: (public values, shares) → where."""
-    numbers = _numbers(name, public, layout)
-    n_steps = min(most, WIDEST // len(numbers))
+def _pieces(name: str, public: Array, layout: Layout) -> ColumnMap:
+    """Ramps: how far a number is from one knot to the next (Gorishniy et al. 2022). Bins: whether
+    it exceeds each knot. Knots are quantiles of the public rows, of ramps their ends, too; else
+    even parts of the ranges, or of their root where numbers crowd at the low end."""
+    numbers, is_bins = _numbers(name, public, layout), name == "bins"
+    n_steps = min(STEPS if is_bins else RAMPS, WIDEST // len(numbers))
     if n_steps < FEWEST_STEPS:
         raise DataError(
             f"the map {name} takes at most {WIDEST // FEWEST_STEPS:,} columns of numbers, of which"
             f" it makes {WIDEST:,}; got {len(numbers):,}. Leave columns out, or keep them as given."
         )
-    shares = (
-        np.arange(1, n_steps + 1) / (n_steps + 1) if inner else np.arange(n_steps + 1) / n_steps
-    )
-    return numbers, [
-        of(public[:, column], shares)
+    shares = np.arange(is_bins, n_steps + is_bins + 1) / (n_steps + is_bins)
+    knots = [
+        _levels(public[:, column], shares)
         if len(public)
         else shares ** (2 if layout.crowds_low[column] else 1)
         for column in numbers
     ]
+    widths = [np.diff(each).clip(STEEP) for each in knots]
+    return ColumnMap(
+        len(layout.is_kept),
+        np.flatnonzero(layout.is_kept),
+        np.repeat(numbers, [len(each) - 1 for each in knots]),
+        np.concatenate([each[:-1] for each in knots]).astype(np.float32),
+        None if is_bins else np.concatenate(widths).astype(np.float32),
+    )
 
 
 def _levels(values: Array, shares: Array) -> Array:
-    """The different quantiles of public values that some of them exceed; the value itself where all
-    are equal."""
+    """The different quantiles of public values; the value twice where all are equal."""
     levels = np.unique(np.quantile(values, shares, method="lower"))
-    return levels[levels < values.max()] if values.max() > levels[0] else levels[:1]
+    return levels if len(levels) > 1 else np.repeat(levels, 2)
 
 
 def _fourier(public: Array, layout: Layout) -> ColumnMap:
@@ -133,5 +101,9 @@ def _numbers(name: str, public: Array, layout: Layout) -> Array:
     return numbers
 
 
-for _name, _fit in {"ramps": _ramps, "bins": _bins, "fourier": _fourier}.items():
+for _name, _fit in {
+    "ramps": functools.partial(_pieces, "ramps"),
+    "bins": functools.partial(_pieces, "bins"),
+    "fourier": _fourier,
+}.items():
     BACKBONES.register(card_of(_name, fit=_fit, open=as_numbers))
