@@ -118,11 +118,11 @@ def with_numbers(
                 for number, word in [_split_unit(value)]
             ],
         )
-    comma = any(_says_comma(values) for _, values in texts.values())
+    commas = with_commas({name: {*map(readings, values)} for name, (_, values) in texts.items()})
     read = {
         name: pair
         for name, (codes, values) in texts.items()
-        if (pair := _read(codes, values, comma)) is not None
+        if (pair := _read(codes, values, name in commas)) is not None
     }
     converted = {name: column for name, (column, _) in read.items()}
     for way in _WAYS:
@@ -301,24 +301,34 @@ def _split_unit(value: str) -> tuple[str, str]:
     )
 
 
-def _says_comma(values: list[str]) -> bool:
-    """Whether a column can be read with a decimal comma alone: it decides for all columns of its
-    file."""
-    bare = [bare_number(value)[0] for value in values if value.lower() not in GAPS]
-    return bool(bare) and all(map(COMMA.fullmatch, bare)) and not all(map(POINT.fullmatch, bare))
+def readings(text: str) -> tuple[bool, bool, bool]:
+    """Whether a cell can be read with a decimal comma, whether with a point, as a gap with both;
+    and whether as it is written with a point alone."""
+    if text.lower() in GAPS:
+        return True, True, False
+    bare = text if COMMA.fullmatch(text) else bare_number(text)[0]
+    comma, point = (pattern.fullmatch(bare) is not None for pattern in (COMMA, POINT))
+    return comma, point, point and not comma and bare == text
 
 
-def _read(codes: Array, values: list[str], comma: bool) -> tuple[pd.Series, set[str]] | None:
+def with_commas(columns: Mapping[Any, Iterable[tuple[bool, bool, bool]]]) -> set[Any]:
+    """The columns of a file whose numbers have a decimal comma, by the `readings` of their cells.
+    One that can be read so alone decides for all."""
+    if not any(
+        all(comma for comma, *_ in of) and not all(point for _, point, _ in of)
+        for of in columns.values()
+    ):
+        return set()
+    return {name for name, of in columns.items() if not any(is_alone for *_, is_alone in of)}
+
+
+def _read(codes: Array, values: list[str], has_comma: bool) -> tuple[pd.Series, set[str]] | None:
     """(a column of numbers, in which ways its cells were not plain); None for a column of words.
 
     Where few cells are no numbers, the column holds numbers as text and these cells as they are
     written.
     """
-    pattern = (
-        COMMA
-        if comma and not any(POINT.fullmatch(v) and not COMMA.fullmatch(v) for v in values)
-        else POINT
-    )
+    pattern = COMMA if has_comma else POINT
     results: list[float | str] = []
     ways: set[str] = set()
     n_percent = n_numbers = 0

@@ -359,10 +359,11 @@ def _use() -> str:
     for name in ("NUMBER", "POINT", "COMMA", *cells.bare_number.__code__.co_names):
         if isinstance(pattern := getattr(cells, name, None), re.Pattern):
             gaps += f"{name} = re.compile({pattern.pattern!r})\n"
-    gaps += f"\n\n{inspect.getsource(cells.bare_number)}\n\n"
+    for function in (cells.bare_number, cells.readings, cells.with_commas):
+        gaps += f"\n\n{inspect.getsource(function)}\n\n"
     for imported, place in {
         "backbones.column_map import ColumnMap": maps,
-        "data.cells import COMMA, GAPS, GAPS_OF_WORDS, NUMBER, POINT, bare_number": gaps,
+        "data.cells import COMMA, GAPS, GAPS_OF_WORDS, NUMBER, POINT, readings, with_commas": gaps,
         "data.parts import IMAGE_ENDINGS": f"IMAGE_ENDINGS = {IMAGE_ENDINGS!r}\n",
         "data.tables import LABEL_NAMES": f"LABEL_NAMES = {LABEL_NAMES!r}\n",
         "errors import DataError": "",

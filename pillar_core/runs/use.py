@@ -25,7 +25,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from pillar_core.backbones.column_map import ColumnMap
-from pillar_core.data.cells import COMMA, GAPS, GAPS_OF_WORDS, NUMBER, POINT, bare_number
+from pillar_core.data.cells import COMMA, GAPS, GAPS_OF_WORDS, NUMBER, POINT, readings, with_commas
 from pillar_core.data.parts import IMAGE_ENDINGS
 from pillar_core.data.tables import LABEL_NAMES
 from pillar_core.errors import DataError
@@ -332,7 +332,7 @@ def _of_table(path: Path, form: Card) -> Iterator[Numbers]:
         )
         mark = '"' if separator == "," else ","  # without it no number of the file has a comma
         has_mark = mark in line or any(mark in more for more in file)
-        commas = _with_commas(_rows_of(file, separator), separator) if has_mark else set[int]()
+        commas = _commas_of(_rows_of(file, separator), separator) if has_mark else set[int]()
         rows = _rows_of(file, separator)
         header = [name.strip() for name in next(rows, [])]
         unnamed = [f"x{place}" for place in range(len(header))]
@@ -424,37 +424,27 @@ def _rows_of(file: TextIO, separator: str) -> Iterator[list[str]]:
     return (row for row in rows if any(text.strip() for text in row))
 
 
-def _with_commas(rows: Iterator[list[str]], separator: str) -> set[int]:
-    """The places of the columns whose numbers have a decimal comma. One that can be read so alone
-    decides for all of the file; with commas between cells, plain columns stay as they are."""
+def _commas_of(rows: Iterator[list[str]], separator: str) -> set[int]:
+    """The places of the columns whose numbers have a decimal comma; with commas between cells,
+    plain columns stay as they are."""
     next(rows, None)
-    ways: dict[int, set[tuple[bool, bool, bool, bool]]] = collections.defaultdict(set)
+    ways: dict[int, set[tuple[tuple[bool, bool, bool], bool]]] = collections.defaultdict(set)
     for row in rows:
         for place, text in enumerate(row):
             ways[place].add(_ways(text.strip()))
-    words = {
-        place: of
-        for place, of in ways.items()
-        if separator != "," or not all(is_plain for *_, is_plain in of)
-    }
-    cells = [[way for way in of if way[:2] != (True, True)] for of in words.values()]
-    if not any(of and all(comma for comma, *_ in of) for of in cells):
-        return set()
-    return {place for place, of in words.items() if not any(point for *_, point, _ in of)}
+    return with_commas(
+        {
+            place: [way for way, _ in of]
+            for place, of in ways.items()
+            if separator != "," or not all(is_plain for _, is_plain in of)
+        }
+    )
 
 
 @functools.lru_cache(maxsize=2**16)
-def _ways(text: str) -> tuple[bool, bool, bool, bool]:
-    """Whether a cell can be read with a decimal comma, whether with a point, as a gap with both;
-    whether as it is written with a point alone, and whether it is plain."""
-    if text.lower() in GAPS:
-        return True, True, False, not text
-    if COMMA.fullmatch(text):
-        return True, POINT.fullmatch(text) is not None, False, NUMBER.fullmatch(text) is not None
-    if POINT.fullmatch(text):
-        return False, True, True, NUMBER.fullmatch(text) is not None
-    bare = bare_number(text)[0]
-    return COMMA.fullmatch(bare) is not None, POINT.fullmatch(bare) is not None, False, False
+def _ways(text: str) -> tuple[tuple[bool, bool, bool], bool]:
+    """(how a cell can be read, whether it is plain)."""
+    return readings(text), not text or NUMBER.fullmatch(text) is not None
 
 
 def notes_on(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
