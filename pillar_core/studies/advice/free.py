@@ -206,14 +206,8 @@ def _weigh(
     def at(epsilon: float) -> Advice:
         of_budget = dataclasses.replace(budget, epsilon=float(epsilon))
         backbone, why = maps.choose_map(by_map, split.features, of_budget, seed, metric)
-        advice = _advise(by_map[backbone], known, of_budget, seed, why, of_sets, metric)
-        is_fit = maps.is_mapped(by_map[backbone][advice.expected.public])
-        if backbone != maps.GIVEN and (not is_fit or advice.expected.source == UNUSED):
-            kept = (reason for reason in advice.reasons if reason not in why)
-            said = advice.reasons if is_fit else (*kept, maps.UNFIT)
-            backbone, advice = maps.GIVEN, dataclasses.replace(advice, reasons=said)
-        sentence = advice.sentence + maps.put_words(backbone)
-        return dataclasses.replace(advice, backbone=backbone, sentence=sentence)
+        sides = by_map[backbone]
+        return _advise(sides, known, of_budget, seed, backbone, why, of_sets, metric)
 
     return at
 
@@ -223,7 +217,8 @@ def _advise(
     known: set[str],
     budget: PrivacyBudget,
     seed: int,
-    of_columns: tuple[str, ...],
+    backbone: str,
+    why: tuple[str, ...],
     of_sets: tuple[str, ...],
     wanted: str | None,
 ) -> Advice:
@@ -254,6 +249,9 @@ def _advise(
     rows, named = sides[best.public], None if is_unknown else best.public
     names = sorted(sides, key=lambda name: (name != best.public, -ranked[name][0].middle))
     weight = simulation.class_signal(rows.facts, budget)
+    is_fit = maps.is_mapped(rows)
+    if backbone != maps.GIVEN and (not is_fit or best.source == UNUSED):
+        backbone, why = maps.GIVEN, () if is_fit else (maps.UNFIT,)
     reasons = (
         *((UNKNOWN,) if is_unknown else ()),
         *best.narrower,
@@ -262,17 +260,16 @@ def _advise(
             f"with {rows.facts.n_private:,} private rows, each class's signal is about"
             f" {weight:,.3g} times the noise at ε = {budget.epsilon:g}"
         ),
-        *of_columns,
+        *why,
         *_grounds(best, ranked[best.public], alone),
         *of_sets,
     )
     public = IN_SENTENCES.get(best.public, f"*{best.public}*")
     every = tuple(prediction for name in names for prediction in ranked[name])
     asked = {"metric": wanted} if wanted else {}
-    advice = Advice(best, named, budget.epsilon, "", reasons, FREE, every, settings=asked)
-    return dataclasses.replace(
-        advice, sentence=(ASK if is_unknown else "") + headline(advice, public)
-    )
+    advice = Advice(best, named, budget.epsilon, "", reasons, FREE, every, backbone, asked)
+    sentence = (ASK if is_unknown else "") + headline(advice, public) + maps.put_words(backbone)
+    return dataclasses.replace(advice, sentence=sentence)
 
 
 def headline(advice: Advice, public: str) -> str:

@@ -83,10 +83,6 @@ def choose_map(
     is_seen = any(kind_of(rows) not in ("none", "made_up") for rows in given.values())
     bent, least = (RAMPS, SIGNAL) if is_seen else (BINS, SIGNAL_OF_RANGES)
     first = bent if bent in by_map and signal >= least and share <= WORDS else next(iter(by_map))
-    rule = (
-        f"{bent} where a class's signal is {least:g} times the noise ({signal:,.3g} here) and"
-        f" at most half of the columns are words ({100 * share:.0f} %)"
-    )
     able = [name for name, rows in given.items() if can_play(rows)]
     played = [OWN] if OWN in able else able
     if played:
@@ -108,7 +104,11 @@ def choose_map(
             f" and AUC in percent: {told}; another map must be {100 * error:.1f} points ahead"
             f" of {title_of(first)})",
         )
-    return first, (f"columns: {title_of(first)}, by a rule: {rule}",)
+    return first, (
+        f"columns: {title_of(first)}, by a rule that takes {'them' if first == bent else bent}"
+        f" where a class's signal is {least:g} times the noise ({signal:,.3g} here) and at most"
+        f" half of the columns are words ({100 * share:.0f} %)",
+    )
 
 
 def put_words(name: str) -> str:

@@ -267,6 +267,8 @@ def test_advice_rehearses_maps_where_there_are_labels_and_rules_where_there_are_
     assert told == [maps.UNFIT], "of no map that was not taken"
     ruled = [pc.advise(unlabelled, epsilon=epsilon, alike=["own"]) for epsilon in (0.05, 3.0)]
     assert [advice.backbone for advice in ruled] == [maps.GIVEN, "ramps"], "by a rule"
+    lines = [line for advice in ruled for line in advice.reasons if "by a rule" in line]
+    assert [line.lower().count("ramps") for line in lines] == [1, 1]
 
 
 def test_without_labels_the_rule_takes_bins_from_ranges_where_the_signal_is_large():
