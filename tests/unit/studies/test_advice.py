@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import pillar_core as pc
@@ -331,6 +332,16 @@ def test_public_rows_that_hurt_in_rehearsals_are_left_unused(digits, rehearse):
     assert pc.advise(few).public == "own", "of few rows a class rehearsals say too little"
     reached["dp_raft"] = 0.97
     assert pc.advise(split).public == "own"
+
+
+def test_rows_left_unused_go_through_no_map_and_no_reason_names_one(rehearse):
+    rehearse(lambda _, rows, is_unused: 0.97 if is_unused else 0.8 + 0.1 * maps.is_mapped(rows))
+    table = pd.DataFrame(np.arange(2_400).reshape(800, 3) / 2_400, columns=list("abc"))
+    ranges = dict.fromkeys(table, (0.0, 1.0))
+    table["label"] = table["a"] > 0.5
+    advice = pc.advise(pc.split(pc.load_features(table, ranges=ranges), public_fraction=0.4))
+    assert (advice.expected.source, advice.backbone) == (prediction.UNUSED, maps.GIVEN)
+    assert not any(line.startswith("columns: ") for line in advice.reasons)
 
 
 def rare(share, n_public=160):
