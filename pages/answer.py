@@ -25,18 +25,17 @@ if not question.are_numbers(settings, names):
     st.stop()
 if not mode.binds():
     receipts.wait(settings)
-wanted = question.wanted(settings)
-similar = question.stated_similar(settings, names)
-advice = question.advice(settings, names, similar, wanted)
+asked = question.question_about(settings, names)
+advice = question.advice(settings, asked)
 with answer:
-    reply.sentence(settings, advice, wanted["target_accuracy"])
+    reply.sentence(settings, advice, asked.target)
 settings = question.following(settings, advice, names)
 ways = ["Free: train this", "Paid: let private rows choose", "Diagnostic: what test rows say"]
 free, paid, diagnostic = st.tabs(ways, default=ways[advice.public is None], key="answer-ways")
 with free:
     model.offer_free(settings, advice)
 with paid:
-    model.offer_paid(settings, names, wanted["metric"])
+    model.offer_paid(settings, names, asked.metric)
 with diagnostic:
     reply.diagnostic(settings, advice, names)
 if not mode.binds():
@@ -44,4 +43,4 @@ if not mode.binds():
     model.threshold_panel(settings)
     model.curves_panel(settings)
 model.test_panel(settings, advice)
-reply.figures_of(advice, settings, names, similar, wanted)
+reply.figures_of(advice, settings, asked)

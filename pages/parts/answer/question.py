@@ -27,11 +27,21 @@ from pillar_core.types import Form
 
 _NUMBER = re.compile(r" \(\d+\)$")
 """What `uploads.keep` adds to a title that another set has."""
-Wanted = Form
-"""The number that is wanted and how much of it, as `pc.advise` takes them."""
 _WEIGHING = "Weighing learners on public rows …"
 MOST = 4
 """Public sets that are weighed at once: all learners are tried on each."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """The public sets to weigh and those of them that the user states to be like the private rows;
+    which number is wanted, None where public labels decide between the first two, and how much of
+    it, in [0, 1], None where the budget is given instead."""
+
+    names: list[str]
+    similar: list[str]
+    metric: str | None
+    target: float | None
 
 
 def candidates(settings: Settings) -> list[str]:
@@ -85,7 +95,7 @@ def candidates(settings: Settings) -> list[str]:
     return chosen[:MOST]
 
 
-def stated_similar(settings: Settings, names: list[str]) -> list[str]:
+def _stated_similar(settings: Settings, names: list[str]) -> list[str]:
     """Those of the sets from elsewhere that the user states to be like the private rows; a share
     that was drawn from these is."""
     foreign = [name for name in names if name != PART]
@@ -114,9 +124,8 @@ def title(name: str) -> str:
     return PUBLIC_TITLES.get(PART if name == OWN else name) or uploads.title_of(name)
 
 
-def wanted(settings: Settings) -> Wanted:
-    """Which number is wanted, None where public labels decide between the first two; and how much
-    of it, in [0, 1], None where the budget is given instead."""
+def question_about(settings: Settings, names: list[str]) -> Question:
+    """What the user asks about these sets."""
     titles = {AUTO: "By the classes"} | {name: private_tests.title_of(name) for name in FIGURES}
     metric = settings.metric
     if "metric" not in settings.hidden:
@@ -134,13 +143,14 @@ def wanted(settings: Settings) -> Wanted:
         name = "Value" if metric == AUTO else titles[metric]
         sidebar.number("target", step=1, label=f"{name} wanted, %")
     target = settings.target / 100 if given == "accuracy" else None
-    return {"metric": None if metric == AUTO else metric, "target_accuracy": target}
+    similar = _stated_similar(settings, names)
+    return Question(names, similar, None if metric == AUTO else metric, target)
 
 
-def advice(settings: Settings, names: list[str], similar: list[str], wanted: Wanted) -> Advice:
+def advice(settings: Settings, question: Question) -> Advice:
     """The advice about these candidates. The sidebar follows the public set that it names, or that
     private rows chose among them."""
-    answer = _advice(settings, names, similar, wanted)
+    answer, names = _advice(settings, question), question.names
     choice = receipts.last_choice(settings)
     chosen = choice["settings"]["public"] if choice else ""
     public = chosen if chosen in (NONE, *names) else _public_setting(answer, settings, names)
@@ -237,37 +247,37 @@ def _public_setting(answer: Advice, settings: Settings, names: list[str]) -> str
     )
 
 
-def _curve_key(settings: Settings, names: list[str], similar: list[str], wanted: Wanted) -> str:
+def _curve_key(settings: Settings, question: Question) -> str:
     fields = ("data", "backbone", "public_fraction", "seed", "delta", "relation")
-    return fingerprint(core.key(settings, fields), names, similar, wanted["metric"])
+    asked = question.names, question.similar, question.metric
+    return fingerprint(core.key(settings, fields), *asked)
 
 
-def _advice_key(settings: Settings, names: list[str], similar: list[str], wanted: Wanted) -> str:
-    target = wanted["target_accuracy"]
+def _advice_key(settings: Settings, question: Question) -> str:
+    target = question.target
     asked = {"epsilon": settings.epsilon} if target is None else {"target": target}
-    return fingerprint(_curve_key(settings, names, similar, wanted), asked)
+    return fingerprint(_curve_key(settings, question), asked)
 
 
 @memory.cache(max_entries=32, show_spinner=_WEIGHING, by=_advice_key)
-def _advice(settings: Settings, names: list[str], similar: list[str], wanted: Wanted) -> Advice:
-    return pc.advise(**_request(settings, names, similar), epsilon=settings.epsilon, **wanted)
+def _advice(settings: Settings, question: Question) -> Advice:
+    request = _request(settings, question)
+    return pc.advise(**request, epsilon=settings.epsilon, target_accuracy=question.target)
 
 
 @memory.cache(max_entries=8, show_spinner=_WEIGHING, by=_curve_key)
-def by_budget(
-    settings: Settings, names: list[str], similar: list[str], wanted: Wanted
-) -> list[Advice]:
+def by_budget(settings: Settings, question: Question) -> list[Advice]:
     """The advice at each of `free.BUDGETS`."""
-    request = _request(settings, names, similar)
-    return free.advise_by_budget(**request, metric=wanted["metric"])
+    return free.advise_by_budget(**_request(settings, question))
 
 
-def _request(settings: Settings, names: list[str], similar: list[str]) -> Form:
+def _request(settings: Settings, question: Question) -> Form:
     """What the advice is asked about.
 
     Raises DataError: a set that does not fit, by its title.
     """
     # in any order of the sets as many private rows: what a part leaves, where a part is among them
+    names = question.names
     try:
         public = PART if PART in names else next(iter(names), NONE)
         base = core.split(dataclasses.replace(settings, public=public))
@@ -275,4 +285,5 @@ def _request(settings: Settings, names: list[str], similar: list[str]) -> Form:
         raise DataError(*(f"{title(public)}: {problem}" for problem in error.problems)) from error
     sides = {OWN if name == PART else name: core.candidate(name, settings) for name in names}
     budget = {name: getattr(settings, name) for name in ("delta", "relation", "seed")}
-    return {"split": base, "candidates": sides, "alike": similar, **budget}
+    asked = {"alike": question.similar, "metric": question.metric}
+    return {"split": base, "candidates": sides, **asked, **budget}

@@ -21,7 +21,7 @@ from pages.frame import (
 from pages.frame.figures import FigureInfo, draw_figure
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import model, question
-from pages.parts.answer.question import Wanted
+from pages.parts.answer.question import Question
 from pages.parts.curves import panels
 from pillar_core import metrics, plots
 from pillar_core.backbones.cards import fit_of
@@ -79,13 +79,7 @@ def _show_reasons(reasons: list[str]) -> None:
             st.markdown(further)
 
 
-def figures_of(
-    advice: Advice,
-    settings: Settings,
-    names: list[str],
-    similar: list[str],
-    wanted: Wanted,
-) -> None:
+def figures_of(advice: Advice, settings: Settings, asked: Question) -> None:
     """By learner, by public set, by budget."""
     public = advice.expected.public
     measure = title_of(advice.metric)
@@ -123,21 +117,19 @@ def figures_of(
             draw_figure(
                 plots.expected,
                 table,
-                FigureInfo(f"answer_{name}", settings, [badges.PUBLIC], sets=names),
+                FigureInfo(f"answer_{name}", settings, [badges.PUBLIC], sets=asked.names),
                 title=title,
                 chosen=chosen,
                 caption=caption,
                 level=line,
             )
     with last:
-        _draw_budgets(advice, settings, names, similar, wanted)
+        _draw_budgets(advice, settings, asked)
 
 
-def _draw_budgets(
-    advice: Advice, settings: Settings, names: list[str], similar: list[str], wanted: Wanted
-) -> None:
+def _draw_budgets(advice: Advice, settings: Settings, asked: Question) -> None:
     """What the advice at each ε should reach: a curve of ε alone, on which the budget is marked."""
-    at_each = question.by_budget(settings, names, similar, wanted)
+    at_each = question.by_budget(settings, asked)
     rows, wobble = levelled([each.expected for each in at_each])
     epsilons, off = [each.epsilon for each in at_each], f"{100 * wobble:.1f}"
     beside = "It" if off == "0.0" else f"Predictions are up to {off} points off it: it"
@@ -145,7 +137,7 @@ def _draw_budgets(
     draw_figure(
         plots.expected_by_budget,
         table,
-        FigureInfo("answer_budgets", settings, [badges.PUBLIC], sets=names),
+        FigureInfo("answer_budgets", settings, [badges.PUBLIC], sets=asked.names),
         present=advice.epsilon,
         caption=(
             f"{title_of(advice.metric)} of the advice at each ε. The whole line may lie higher or"
