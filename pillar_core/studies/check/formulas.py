@@ -3,11 +3,11 @@ their ε is not the certified one."""
 
 import dataclasses
 import math
-from collections.abc import Callable
 
 from pillar_core import accounting
 from pillar_core.accounting.gaussian_runs import TITLES, sampler_cost
 from pillar_core.accounting.rdp import LEAST_NOISE, USUAL_ORDERS, usual_epsilon
+from pillar_core.numerics import smallest_passing
 from pillar_core.studies.check.fields import FIELDS
 from pillar_core.studies.check.reading import Reading
 from pillar_core.types import EpsilonBounds, NeighboringRelation, Values
@@ -73,14 +73,14 @@ def solve_noise(
     formula, tight = formula_of(reading), accounting.noise_multiplier(target, **poisson)
     if formula not in ("rdp", "gdp"):
         return _least_solved(target, tight, poisson)
-    low, high = 1e-3, 1.0
-    while (
-        library_epsilon(formula, high, poisson) > target and high < FIELDS["noise_multiplier"].high
-    ):
-        low, high = high, 2 * high
-    high = _bisect_noise(
-        lambda noise: library_epsilon(formula, noise, poisson), target, low, high, tolerance=SOLVED
-    ) / (1 + SOLVED)
+    most = FIELDS["noise_multiplier"].high
+    high = smallest_passing(
+        lambda noise: noise >= most or library_epsilon(formula, noise, poisson) <= target,
+        start=tight,
+        low=1e-3,
+        high=most,
+        relative_tolerance=SOLVED,
+    ) * (1 - SOLVED)
     if high < LEAST_NOISE:  # the library's own curve is not called there
         return min(high, tight)
     if high > 2 * tight:
@@ -115,29 +115,14 @@ def noise_for(target: float, sampler: str, run: Values) -> float | None:
     if sampler == "poisson":
         return accounting.noise_multiplier(target, **run)
 
-    def upper(noise: float) -> float:
-        return sampler_cost(sampler, noise, relation=RELATIONS[0], **run).epsilon.upper
+    def is_met(noise: float) -> bool:
+        cost = sampler_cost(sampler, noise, relation=RELATIONS[0], **run)
+        return cost.epsilon.upper <= target
 
-    low, high = 1e-3, accounting.noise_multiplier(target, **run)
-    while upper(high) > target:
-        low, high = high, 1.5 * high
-    return _bisect_noise(upper, target, max(low, high / 2), high, tolerance=1e-3)
-
-
-def _bisect_noise(
-    epsilon_at: Callable[[float], float],
-    target: float,
-    low: float,
-    high: float,
-    *,
-    tolerance: float,
-) -> float:
-    """The noise between `low` and `high`, which meets the target, where `epsilon_at` falls to it:
-    from above, to a share `tolerance`."""
-    while high > low * (1 + tolerance):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if epsilon_at(middle) > target else (low, middle)
-    return high
+    start = accounting.noise_multiplier(target, **run)
+    return smallest_passing(
+        is_met, start=start, low=start / 2, high=math.inf, relative_tolerance=1e-3
+    )
 
 
 def reported_by(
