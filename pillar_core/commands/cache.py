@@ -119,7 +119,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 def _prune(options: argparse.Namespace) -> int:
     report = store.default().prune(byte_count(options.to))
-    print(f"{len(report.removed)} entries removed, {size_words(report.freed)} freed")
+    print(f"entries removed: {len(report.removed)}, {size_words(report.freed)} freed")
     return 0
 
 
@@ -127,7 +127,7 @@ def _export(options: argparse.Namespace) -> int:
     count = store.default().export(
         options.file, kinds=("record", "arrays") if options.features else ("record",)
     )
-    print(f"{count} entries written to {options.file}")
+    print(f"entries written to {options.file}: {count}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`data`: the data sets, whether their files are here, how to get them, and what they hold;
+"""`data`: the data sets, whether their files are here, how to get them, what they or files hold;
 `extract`: images through a backbone, with progress, where what is killed goes on where it stopped;
 `recipe`: how a table with words and gaps becomes numbers, written for the other commands and for
 whoever fills in what is unknown.
@@ -57,16 +57,18 @@ def add_to(commands: Commands) -> None:
         "data",
         _describe,
         download=flag("fetch it where its files are not here, then read it"),
-        read=flag("read it and say what it holds"),
+        read=flag("read it and say what it holds, as always of a file"),
         forget=flag(
             "delete what the cache keeps of its rows, such as stored:<key>; its files stay. Of a"
             " file: with the options by which it was read"
         ),
         dataset_setting=root,
-        public=option("of a table that is forgotten: the public rows beside it", metavar="FILE"),
+        public=option("of a table: the public rows beside it", metavar="FILE"),
     )
     parser.add_argument(
-        "name", nargs="?", help="a data set, such as ham10000 or hub:<owner>/<name>; none: all"
+        "name",
+        nargs="?",
+        help="a data set, such as ham10000 or hub:<owner>/<name>, or a file; none: all",
     )
     add_column_options(parser)
     parser.set_defaults(rows_per_person=1)
@@ -111,26 +113,28 @@ def _describe(options: argparse.Namespace) -> int:
         print(as_lines({name: _line(card) for name, card in DATASETS.items()}))
         print(f"\nAlso: {', '.join(f'{family}:<name>' for family in DATASETS.families)}.")
         return 0
-    is_file = options.name not in DATASETS and Path(options.name).exists()
-    if options.forget and (is_file or uploads.is_name(options.name)):
-        return _forget(options.name, _rows_of_file(options) if is_file else None)
-    settings = assignments(options.dataset_setting)
-    print(as_lines(_card(DATASETS[options.name], settings.get("root"))))
-    if options.download or options.read or options.forget:
+    if options.forget and uploads.is_name(options.name):
+        return _forget(options.name, None)
+    if options.name not in DATASETS and Path(options.name).exists():
+        rows = _rows_of_file(options)
+    else:
+        settings = assignments(options.dataset_setting)
+        print(as_lines(_card(DATASETS[options.name], settings.get("root"))))
+        if not (options.download or options.read or options.forget):
+            return 0
         with downloading.report_progress(printer(unit="bytes")):
-            dataset = load_dataset(options.name, download=options.download, **settings)
-        print(f"\n{as_lines(_contents(dataset))}")
-        if options.forget:
-            return _forget(options.name, dataset)
-    return 0
+            rows = load_dataset(options.name, download=options.download, **settings)
+        print()
+    print(as_lines(_contents(rows)))
+    return _forget(options.name, rows) if options.forget else 0
 
 
 def _forget(name: str, rows: Dataset | FeatureSet | None) -> int:
-    print(f"deleted from the cache: {forget_data(name, rows)} entries of {name}")
+    print(f"entries deleted from the cache: {forget_data(name, rows)}, of {name}")
     if rows is not None and (count := n_sharing(rows)):
         print(
-            f"note: hashes of {count} other files or readings, with some of the same rows, stay:"
-            " forget each of them with the options by which it was read.",
+            "note: hashes of other files or readings, with some of the same rows, stay:"
+            f" {count}. Forget each of them with the options by which it was read.",
             file=sys.stderr,
         )
     return 0
@@ -166,7 +170,7 @@ def _card(card: DatasetCard, root: str | None) -> dict[str, str]:
     }
 
 
-def _contents(dataset: Dataset) -> dict[str, str]:
+def _contents(dataset: Dataset | FeatureSet) -> dict[str, str]:
     test = dataset.n_test
     notes = {f"note {number}": note for number, note in enumerate(dataset.notes, 1)}
     return {

@@ -29,7 +29,7 @@ def test_ls_counts_verify_removes_damage_and_prune_takes_features_first(cache):
     lines = output_of("cache ls").out.splitlines()
     counts = dict(line.split()[:2] for line in lines[2:])
     assert counts == {"record": "1", "arrays": "1", "calibration": "0", "blob": "0"}
-    assert "1 entries removed" in output_of("cache prune --to 2kB").out
+    assert "entries removed: 1" in output_of("cache prune --to 2kB").out
     assert (cache.has("record", "a1"), cache.has("arrays", "b2")) == (True, False)
     assert output_of("cache ls --kind record").out.startswith("a1 ")
     whole = int(output_of("cache verify").out.split()[0])
