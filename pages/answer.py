@@ -31,7 +31,8 @@ with answer:
     reply.sentence(settings, advice, asked.target)
 settings = question.following(settings, advice, names)
 ways = ["Free: train this", "Paid: let private rows choose", "Diagnostic: what test rows say"]
-free, paid, diagnostic = st.tabs(ways, default=ways[advice.public is None], key="answer-ways")
+usual = ways[advice.public is None]  # a browser opens it anew where the advice names another
+free, paid, diagnostic = st.tabs(ways, default=usual, key=f"answer-{usual}")
 with free:
     model.offer_free(settings, advice)
 with paid:

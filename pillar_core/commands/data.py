@@ -115,7 +115,7 @@ def _describe(options: argparse.Namespace) -> int:
         return 0
     if options.forget and uploads.is_name(options.name):
         return _forget(options.name, None)
-    if options.name not in DATASETS and Path(options.name).exists():
+    if is_table_file(name := options.name) or (name not in DATASETS and Path(name).exists()):
         rows = _rows_of_file(options)
     else:
         settings = assignments(options.dataset_setting)

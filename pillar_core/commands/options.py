@@ -362,8 +362,8 @@ def public_of(name: str, private: FeatureSet, backbone: str | None = None) -> Fe
 
 
 def is_table_file(name: str) -> bool:
-    """Whether a name is that of a table on this machine."""
-    return name not in DATASETS and raw.is_table(name) and Path(name).exists()
+    """Whether a name is that of a table, and no data set's."""
+    return name not in DATASETS and raw.is_table(name)
 
 
 def features_of(name: str, backbone: str | None, settings: Mapping[str, Json]) -> FeatureSet:

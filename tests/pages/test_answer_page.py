@@ -302,12 +302,17 @@ def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sid
     app = start("answer", data=private, epsilon="1")
     assert "Let your rows choose the public set" in words(app)
     assert "### Use" not in words(app)
+    paid = app.get("tab_container")[0].proto
+    assert paid.tab_container.default_tab_index == 1
     assert "No useful prediction, because" in words(app)
     assert linked(app)["public"] in (near, far)
     fill(app, "local-widget.answer-alike", [near])
     assert not app.error
     assert "se *set 0* as public data" in words(app)
     assert linked(app)["public"] == near
+    free_way = app.get("tab_container")[0].proto
+    assert free_way.tab_container.default_tab_index == 0
+    assert free_way.id != paid.id, "a browser would leave the paid way open"
     uploads.keep(pc.data.features(rows[200:] + 1, labels[200:]), title="public part of mine")
     assert "se *public part of mine* as public data" in words(
         start("answer", data=private, epsilon="1")

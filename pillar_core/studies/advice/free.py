@@ -255,7 +255,7 @@ def _advise(
     reasons = (
         *((UNKNOWN,) if is_unknown else ()),
         *best.narrower,
-        held_words(best.held),
+        _held(best),
         (
             f"with {rows.facts.n_private:,} private rows, each class's signal is about"
             f" {weight:,.3g} times the noise at ε = {budget.epsilon:g}"
@@ -354,9 +354,9 @@ def _reaching(at: Callable[[float], Advice], target: float) -> Advice:
         unread = next(each for each in every if each.public == NONE)
         others = [each for each in every if each is not alone]
         of_set = [each for each in every if each.public == best.public]
-        of_best = (*best.narrower, held_words(best.held), *_grounds(best, of_set, unread))
+        of_best = (*best.narrower, _held(best), *_grounds(best, of_set, unread))
         reasons = (
-            *(enough, *alone.narrower, held_words(alone.held)),
+            *(enough, *alone.narrower, _held(alone)),
             *(reason for reason in least.reasons if reason not in of_best),
             *_grounds(alone, [alone, *(each for each in of_set if each is not alone)], unread),
         )
@@ -417,18 +417,23 @@ def _sides(
     return sides | nothing, refused, said
 
 
+def _held(best: Prediction) -> str:
+    """How far its range can be relied on, and when."""
+    like_public = (
+        ""
+        if best.source in ("none", "made_up")
+        else ". It holds if private rows look like the public ones and have classes in such shares"
+    )
+    return f"{held_words(best.held)}{like_public}"
+
+
 def _grounds(best: Prediction, of_set: list[Prediction], alone: Prediction) -> tuple[str, ...]:
     """Why this learner, how sure, and how much better than guessing. alone: the prediction without
     public rows."""
     next_words = ", ".join(
         f"{_title(prediction)}: {100 * prediction.middle:.0f} %" for prediction in of_set[1:3]
     )
-    like_public = (
-        ""
-        if best.source in ("none", "made_up")
-        else ". It holds if private rows look like the public ones"
-    )
-    words = [f"predicted from {BASIS[best.source]}{like_public}"]
+    words = [f"predicted from {BASIS[best.source]}"]
     if next_words:
         words.append(f"others predicted: {next_words}")
     if (of_public := _of_public_rows(best, of_set)) is not None and best is not of_public:

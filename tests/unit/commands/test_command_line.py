@@ -51,6 +51,8 @@ DIGITS = "run --dataset digits --public-fraction"
         ("noise 1 --delta 1", "delta"),
         ("sweep /no/such/grid.yaml", "cannot be read"),
         ("predict /no/such/model /no/such/rows.npz", "no file"),
+        ("advise --dataset /no/ward.csv --label sick", "no file /no/ward.csv"),
+        ("advise --dataset digits --public /no/open.csv", "no file /no/open.csv"),
         ("list scoers", "Did you mean scores"),
         ("list ?!", "Known: methods"),
     ],

@@ -114,6 +114,7 @@ def test_what_a_training_left_of_a_files_rows_is_forgotten_with_the_file_in_its_
     ("line", "says"),
     [
         ("data nothing", "There is no dataset named"),
+        ("data nothing.csv", "there is no file"),
         ("data --read", "need the name"),
         ("data cub_200 --read", "By hand: unpack CUB_200_2011"),
         ("data cub_200 --download", "By hand: unpack CUB_200_2011"),

@@ -371,6 +371,7 @@ def test_an_expected_accuracy_says_what_the_most_common_class_has(rehearse, is_u
     said = f"(guessing the most common class of the public rows: {100 * share:.0f} %)"
     assert said in advice.sentence
     assert advice.expected.guess == share
+    assert any("have classes in such shares" in reason for reason in advice.reasons[:2])
     assert not advice.expected.is_useful, "its range reaches below always saying no"
     record = advice.expected.state(pc.run("pillar", split, epsilon=1.0, metric="accuracy"))
     assert said in pc.statement(record).text
