@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pillar_core.arrays import Array
-from pillar_core.numerics import number_words
+from pillar_core.numerics import number_words, round_up
 from pillar_core.plots import marks
 from pillar_core.plots.marks import Drawing
 from pillar_core.plots.theme import DASHES, Figure, categorical, epsilon_value, fade
@@ -397,12 +397,12 @@ def reconstruction_strip(
     summary = "; ".join(map("ε = {}: {:.0f} %".format, labels, 100 * table["right"]))
     return figure.finish(
         title=(
-            f"At ε = {labels[place - 1]}, {100 * line['right']:.1f} of 100 picks among "
+            f"At ε = {labels[place - 1]}, {number_words(100 * line['right'], 3)} of 100 picks among "
             f"{candidates} images are right"
         ),
         caption=(
-            "A non-private diagnostic, of an image that anybody may see. The guarantee "
-            f"allows any attacker {100 * line['allowed']:.1f} at most. Each picture has a "
+            "A non-private diagnostic, of an image that anybody may see. The guarantee allows any"
+            f" attacker {round_up(100 * line['allowed'], 3)} of 100 at most. Each picture has a "
             "grey scale of its own. 50,000 draws: within 0.5 points (95 %)."
         ),
         alt=(

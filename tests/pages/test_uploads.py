@@ -448,6 +448,7 @@ def test_what_was_understood_of_a_file_is_said_and_absent_columns_are_called_so(
     app = bring(start, text)
     choose(app, "upload-public", 0)
     assert understood(app).loc["b"]["Looks like"] == "numbers, 1 empty"
+    assert understood(app)["First values"]["a"] == "10, 11, 12"
     assert "semicolons between cells" in words(app)
     assert "stand between thousands" in words(app)
     public = "".join(line.partition(";")[2] + "\n" for line in text.splitlines()[:40])

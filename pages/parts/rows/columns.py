@@ -319,7 +319,7 @@ def _edit(key: str, table: Mapping[str, Any], roles: Sequence[str]) -> None:
 
 
 def _beginning(value: object) -> str:
-    return str(value)[:_SIGNS]
+    return (f"{value:.15g}" if isinstance(value, float) else str(value))[:_SIGNS]
 
 
 def _sole(roles: Mapping[str, str], role: str) -> str | None:

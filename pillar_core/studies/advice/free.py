@@ -422,7 +422,7 @@ def _held(best: Prediction) -> str:
     like_public = (
         ""
         if best.source in ("none", "made_up")
-        else ". It holds if private rows look like the public ones and have classes in such shares"
+        else ". It holds if private rows look like the public ones and hold each class as often"
     )
     return f"{held_words(best.held)}{like_public}"
 

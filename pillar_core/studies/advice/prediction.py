@@ -70,7 +70,8 @@ class Prediction:
     unless public labels say that no class has more than 60 % of the rows. `source`: what it was
     predicted from, as `kind_of`; "labelled, few" below `FEW_A_CLASS`, else "labelled, table" of
     columns with names; "unused"; or "" where nothing was measured. `most_common`: the share of the
-    most common label of the public rows that it was predicted from.
+    most common label of the public rows that it was predicted from. `is_table`:
+    its columns have names.
     """
 
     public: str
@@ -82,6 +83,7 @@ class Prediction:
     source: str = ""
     n_classes: int = 2
     most_common: float | None = None
+    is_table: bool = False
 
     @property
     def guess(self) -> float:
@@ -120,8 +122,7 @@ class Prediction:
     @property
     def narrower(self) -> tuple[str, ...]:
         """What would say more, where the range says nothing."""
-        is_table = self.source in ("labelled, table", "made_up")
-        near, rows = ("table", FEW_OF_TABLE) if is_table else ("range", FEW_A_CLASS)
+        near, rows = ("table", FEW_OF_TABLE) if self.is_table else ("range", FEW_A_CLASS)
         error = 100 * FITTED[self.metric]["labelled"][near]["error"]
         labels = (
             f"{rows} labelled public rows of each class, like yours (± {error:.0f} points), or "
@@ -247,6 +248,7 @@ def predict(
         source,
         rows.facts.n_classes,
         simulation.largest_share(rows),
+        rows.features.names is not None,
     )
 
 

@@ -371,7 +371,7 @@ def test_an_expected_accuracy_says_what_the_most_common_class_has(rehearse, is_u
     said = f"(guessing the most common class of the public rows: {100 * share:.0f} %)"
     assert said in advice.sentence
     assert advice.expected.guess == share
-    assert any("have classes in such shares" in reason for reason in advice.reasons[:2])
+    assert any("hold each class as often" in reason for reason in advice.reasons[:2])
     assert not advice.expected.is_useful, "its range reaches below always saying no"
     record = advice.expected.state(pc.run("pillar", split, epsilon=1.0, metric="accuracy"))
     assert said in pc.statement(record).text
@@ -471,12 +471,14 @@ def test_a_range_that_says_nothing_is_called_so_and_says_what_would(digits):
         pc.advise(pc.split(pc.load_dataset("breast_cancer")), epsilon=0.1),
     ):
         assert "No useful prediction, because" in advice.sentence
-        assert "labelled public rows of each class" in advice.reasons[0]
+        assert "8 labelled public rows of each class" in advice.reasons[0]
         said = pc.statement(
             advice.expected.state(pc.run(advice.method, pc.split(digits), epsilon=1.0))
         )
         assert "Expected before training: no useful prediction, because" in said.text
         assert not said.fields["expected_accuracy"]["is_useful"]
+    of_table = pc.advise(split_as_table(digits, None)).reasons[0]
+    assert "20 labelled public rows of each class" in of_table
     for source, ends, is_useful in (
         ("labelled", (0.49, 0.75), False),
         ("labelled", (0.51, 0.77), True),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pillar_core as pc
-from pillar_core import accounting
+from pillar_core import accounting, plots
 from pillar_core.auditing import noise
 from pillar_core.errors import DataError
 from pillar_core.runs.splitting import load_named_features
@@ -69,4 +69,10 @@ def test_no_pick_beats_the_bound(split, relation):
     table = reconstruct(split, EPSILONS, relation=relation).table
     assert (table["right"] <= table["allowed"] + 6 * np.sqrt(table["allowed"] / 50_000)).all()
     assert table["right"].iloc[0] == 1
+    pictures = np.zeros((len(table), 8, 8))
+    strip = plots.reconstruction_strip(
+        table, pictures[0], pictures, candidates=64, present=math.inf
+    )
+    assert "100 of 100 picks" in strip.layout.title.text
+    assert "allows any attacker 100 of 100 at most" in strip.layout.meta["caption"]
     assert table["right"].iloc[1] > 0.05 > 0.03 > table["right"].iloc[3]
