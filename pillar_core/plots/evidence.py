@@ -397,8 +397,8 @@ def reconstruction_strip(
     summary = "; ".join(map("ε = {}: {:.0f} %".format, labels, 100 * table["right"]))
     return figure.finish(
         title=(
-            f"At ε = {labels[place - 1]}, {number_words(100 * line['right'], 3)} of 100 picks among "
-            f"{candidates} images are right"
+            f"At ε = {labels[place - 1]}, {number_words(100 * line['right'], 3)} of 100 picks among"
+            f" {candidates} images are right"
         ),
         caption=(
             "A non-private diagnostic, of an image that anybody may see. The guarantee allows any"

@@ -15,13 +15,15 @@ import pytest
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
-from page_reading import fill, linked, press, unfold, widget, words
+from page_reading import fill, linked, links, press, unfold, widget, words
 from pages.frame import core, failures, history, memory
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
 from pages.parts.answer import question, reply
 from pillar_core.arrays import Array
 from pillar_core.data import uploads
+from pillar_core.data.partition import without_drawn_test
+from pillar_core.data.raw import made_up
 from pillar_core.errors import DataError
 from pillar_core.runs.private_tests import SHOWN, UNITS_APART
 from pillar_core.runs.receipts import Account, account_of, training_on
@@ -668,6 +670,30 @@ def test_a_table_that_bends_goes_through_bins_and_the_page_draws_what_the_model_
     assert first["name"] == "age"
     assert "What the model does with a column" in [expander.label for expander in app.expander]
     assert b"of noise only, not of sampling" in handed["answer-curves"]
+
+
+def test_a_map_by_hand_stops_no_page_after_a_choice_and_curves_shows_the_columns_as_given(start):
+    """Made-up rows of another reading, without ranges here, came first once no set was chosen: the
+    model that ε had paid for could not be taken away."""
+    drawn = np.random.default_rng(0)
+    table = pd.DataFrame(drawn.uniform(0, 80, (700, 2)).round(1), columns=["age", "dose"])
+    table["label"] = np.where(table["age"] + table["dose"] > 80, "sick", "well")
+    rows = pc.load_features(table[200:], label="label", public=table[:200])
+    ranged = pc.load_features(table[200:], label="label", ranges={"age": (0, 80), "dose": (0, 80)})
+    named = {
+        "open": without_drawn_test(pc.load_features(table[:200], label="label")),
+        "made up for mine": made_up(ranged),
+    }
+    name = uploads.keep(rows, title="mine")
+    for title, features in named.items():
+        uploads.keep(features, title=title)
+    app = start("answer", data=name, epsilon="1", backbone="ramps", public=codec.NONE)
+    assert not app.error, [error.value for error in app.error]
+    press(app, "answer-paid")
+    assert not app.error
+    assert "Your rows chose" in words(app)
+    assert linked(app)["backbone"] == "ramps"
+    assert "backbone" not in links(app)["See it on Curves"]
 
 
 def test_trainings_on_other_sets_with_these_rows_are_summed_where_none_is_their_own(start):

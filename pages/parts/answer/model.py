@@ -95,10 +95,12 @@ def offer_paid(settings: Settings, names: list[str], metric: str | None) -> None
 
     def train() -> receipts.Trained:
         choice = pc.choose(split, candidates, **request, seed=None)
-        changes = {"method": choice.method, "k": RULE} | (
-            {"backbone": choice.backbone} if choice.backbone else {}
-        )
-        changes["public"] = NONE if choice.public == NONE else named.get(choice.public, PART)
+        changes = {
+            "method": choice.method,
+            "k": RULE,
+            "backbone": choice.backbone or settings.backbone,
+            "public": NONE if choice.public == NONE else named.get(choice.public, PART),
+        }
         public = (
             "no public rows"
             if choice.public == NONE

@@ -274,15 +274,19 @@ def by_budget(settings: Settings, question: Question) -> list[Advice]:
 def _request(settings: Settings, question: Question) -> Form:
     """What the advice is asked about.
 
-    Raises DataError: a set that does not fit, by its title.
+    Raises DataError: no set fits, with the title of each.
     """
     # in any order of the sets as many private rows: what a part leaves, where a part is among them
     names = question.names
-    try:
-        public = PART if PART in names else next(iter(names), NONE)
-        base = core.split(dataclasses.replace(settings, public=public))
-    except DataError as error:
-        raise DataError(*(f"{title(public)}: {problem}" for problem in error.problems)) from error
+    problems = list[str]()
+    for public in [PART] if PART in names else names or [NONE]:
+        try:
+            base = core.split(dataclasses.replace(settings, public=public))
+            break
+        except DataError as error:  # the advice says why it leaves this set out
+            problems += (f"{title(public)}: {problem}" for problem in error.problems)
+    else:
+        raise DataError(*problems)
     sides = {OWN if name == PART else name: core.candidate(name, settings) for name in names}
     budget = {name: getattr(settings, name) for name in ("delta", "relation", "seed")}
     asked = {"alike": question.similar, "metric": question.metric}
