@@ -424,7 +424,9 @@ def _held(best: Prediction) -> str:
         if best.source in ("none", "made_up")
         else ". It holds if private rows look like the public ones and hold each class as often"
     )
-    return f"{held_words(best.held)}{like_public}"
+    unknown = ". It is for classes of equal size, as no public label tells theirs"
+    is_unknown = best.metric == "accuracy" and best.most_common is None
+    return f"{held_words(best.held)}{like_public}{unknown * is_unknown}"
 
 
 def _grounds(best: Prediction, of_set: list[Prediction], alone: Prediction) -> tuple[str, ...]:

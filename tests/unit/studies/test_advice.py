@@ -376,6 +376,8 @@ def test_an_expected_accuracy_says_what_the_most_common_class_has(rehearse, is_u
     record = advice.expected.state(pc.run("pillar", split, epsilon=1.0, metric="accuracy"))
     assert said in pc.statement(record).text
     assert said not in pc.advise(split, metric="auc").sentence
+    bare = pc.advise(unlabelled(split), metric="accuracy")
+    assert any("for classes of equal size" in reason for reason in bare.reasons[:2])
 
 
 def test_public_rows_that_are_enough_need_no_epsilon(digits):
