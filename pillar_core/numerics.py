@@ -124,8 +124,8 @@ def opened(words: str) -> str:
 
 def number_words(value: float, digits: int = 6) -> str:
     """`value` in at most so many significant digits, as sentences have it: “0.001”, “10⁻⁵”, “2.5 ×
-    10⁻⁷”."""
-    mantissa, _, power = f"{value:.{digits}g}".partition("e")
+    10⁻⁷”, “∞”."""
+    mantissa, _, power = f"{value:.{digits}g}".replace("inf", "∞").partition("e")
     return f"{mantissa} × 10{superscript(int(power))}".removeprefix("1 × ") if power else mantissa
 
 

@@ -15,7 +15,7 @@ from pillar_core.data.encoding import misfits, refuse_misfits
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
 from pillar_core.metrics import FIGURES
-from pillar_core.numerics import opened
+from pillar_core.numerics import number_words, opened
 from pillar_core.params import SEED, SHARE
 from pillar_core.runs.splitting import match_private, named, public_features, unmapped
 from pillar_core.splits import beside
@@ -258,7 +258,7 @@ def _advise(
         _held(best),
         (
             f"with {rows.facts.n_private:,} private rows, each class's signal is about"
-            f" {weight:,.3g} times the noise at ε = {budget.epsilon:g}"
+            f" {number_words(weight, 3)} times the noise at ε = {number_words(budget.epsilon)}"
         ),
         *why,
         *_grounds(best, ranked[best.public], alone),
@@ -295,7 +295,7 @@ def headline(advice: Advice, public: str) -> str:
                 f" {100 * of_public.middle:.0f} %, without any ε."
             )
             first = f"{may} To spend ε, {first[:1].lower()}{first[1:]}"
-    spent = f" at ε = {advice.epsilon:g}" if METHODS[advice.method].is_private else ""
+    spent = f" at ε = {number_words(advice.epsilon)}" if METHODS[advice.method].is_private else ""
     return f"{first} {opened(expected.words)}{spent}."
 
 

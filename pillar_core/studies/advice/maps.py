@@ -11,6 +11,7 @@ import numpy as np
 
 from pillar_core.backbones.cards import BACKBONES, Layout
 from pillar_core.errors import DataError
+from pillar_core.numerics import number_words
 from pillar_core.runs.splitting import layout_of, mapped
 from pillar_core.studies.advice.prediction import IN_WORDS, MARGIN, OWN, kind_of, luck
 from pillar_core.studies.advice.simulation import (
@@ -106,8 +107,8 @@ def choose_map(
         )
     return first, (
         f"columns: {title_of(first)}, by a rule that takes {'them' if first == bent else bent}"
-        f" where a class's signal is {least:g} times the noise ({signal:,.3g} here) and at most"
-        f" half of the columns are words ({100 * share:.0f} %)",
+        f" where a class's signal is {least:g} times the noise ({number_words(signal, 3)}"
+        f" here) and at most half of the columns are words ({100 * share:.0f} %)",
     )
 
 

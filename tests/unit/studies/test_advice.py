@@ -4,6 +4,7 @@ paying for a choice costs."""
 import dataclasses
 import gc
 import json
+import math
 import re
 import weakref
 import zipfile
@@ -100,6 +101,9 @@ def test_advice_runs_as_it_is_within_its_range_and_reaches_a_target_by_the_small
         in advice.sentence
     )
     assert advice.price.startswith("free")
+    noiseless = pc.advise(unlabelled(split), epsilon=math.inf)
+    assert "at ε = ∞." in noiseless.sentence
+    assert "inf" not in " ".join(noiseless.reasons)
     split = pc.split(digits, public_fraction=0.1)
     small, large = (pc.advise(unlabelled(split), target_accuracy=share) for share in (0.4, 0.8))
     assert small.epsilon < large.epsilon
