@@ -675,19 +675,16 @@ def test_a_table_that_bends_goes_through_bins_and_the_page_draws_what_the_model_
 def test_a_map_by_hand_stops_no_page_after_a_choice_and_curves_shows_the_columns_as_given(start):
     """Made-up rows of another reading, without ranges here, came first once no set was chosen: the
     model that ε had paid for could not be taken away."""
-    drawn = np.random.default_rng(0)
-    table = pd.DataFrame(drawn.uniform(0, 80, (700, 2)).round(1), columns=["age", "dose"])
-    table["label"] = np.where(table["age"] + table["dose"] > 80, "sick", "well")
-    rows = pc.load_features(table[200:], label="label", public=table[:200])
-    ranged = pc.load_features(table[200:], label="label", ranges={"age": (0, 80), "dose": (0, 80)})
-    named = {
-        "open": without_drawn_test(pc.load_features(table[:200], label="label")),
-        "made up for mine": made_up(ranged),
-    }
-    name = uploads.keep(rows, title="mine")
-    sets = [uploads.keep(features, title=title) for title, features in named.items()]
-    for public in (*sets, codec.NONE):  # whichever the private rows will choose
-        app = start("answer", data=name, epsilon="1", backbone="ramps", public=public)
+    table = pd.DataFrame(np.random.default_rng(0).random((700, 2)), columns=["age", "dose"])
+    table["sick"] = table["age"] > 0.5
+    ranged = made_up(
+        pc.load_features(table[200:], label="sick", ranges={"age": (0, 1), "dose": (0, 1)})
+    )
+    public = without_drawn_test(pc.load_features(table[:200], label="sick"))
+    name = uploads.keep(pc.load_features(table[200:], label="sick"), title="mine")
+    sets = [uploads.keep(public), uploads.keep(ranged, title="made up for mine")]
+    for named in (*sets, codec.NONE):  # whichever the private rows will choose
+        app = start("answer", data=name, epsilon="1", backbone="ramps", public=named)
         assert not app.error
     press(app, "answer-paid")
     assert not app.error
