@@ -45,6 +45,8 @@ FINENESS, LARGEST_GAP = 1 << 12, 16
 on a class's share is 0."""
 FLOATS = 1 << 17
 """Logits at a time on a CPU."""
+CACHED_NUMBERS = 1 << 17
+"""Of a part of the rows that stays in a core's second-level cache once it is widened."""
 MADE_ROWS = 1 << 13
 """Rows made at a time where they are late: few enough to need little memory, many enough that what
 is done once for each such part takes no time."""
@@ -139,7 +141,10 @@ def clipped_sum(
     )
     reach = (RESIDUAL_UNITS - math.sqrt(classes) / 2 - 1) * spread
     for part in slices(len(labels), size):
-        logits = _products(weights, units[part]).view(heads, classes, -1)
+        few = units[part]
+        if few.numel() <= CACHED_NUMBERS:
+            few = few.double()  # once for all products
+        logits = _products(weights, few).view(heads, classes, -1)
         gaps = (logits.amax(1, keepdim=True) - logits).mul_(
             (FINENESS * steps[:, None] * scales[part])[:, None]
         )
@@ -152,7 +157,7 @@ def clipped_sum(
         # squared lengths of a scaled row by class, rounded up, with SPREAD for U·SCALE_UNITS
         lengths = None
         if entries is not None:
-            lengths = _products(entries.square(), units[part].double().square()).mul_(
+            lengths = _products(entries.square(), few.double().square()).mul_(
                 (SPREAD / rows.most / SCALE_UNITS) ** 2
             )
             lengths = lengths.ceil_().clamp_(min=1.0).view(heads, classes, -1)
@@ -164,7 +169,7 @@ def clipped_sum(
         factors = torch.minimum(per_unit[:, None] * scales[part], reach / roots)
         residuals.mul_(factors[:, None]).round_()
         residuals.mul_((_squares(residuals, lengths) <= (spread * RESIDUAL_UNITS) ** 2)[:, None])
-        total += _sum(residuals.view(heads * classes, -1), units[part]).long()
+        total += _sum(residuals.view(heads * classes, -1), few).long()
     if entries is not None:
         total *= entries.long()
     return total.view(heads, classes, -1)
