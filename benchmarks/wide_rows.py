@@ -5,9 +5,10 @@ them as features, splitting off a tenth as public, and one run of `pillar`, seed
 one thread. Wanted at a million rows: 60 s of CPU, and 1.5 times the features in memory beside them.
 `pillar_kalman` and `noisy_gd` follow at 100,000 rows: the features' size and 200 MB are wanted.
 
-The system's seconds are for pages of memory: a virtual machine that must ask its host for each takes
-11 µs for what takes 0.5 elsewhere. The last column is the speed of float64 products just before, in 10⁹ operations a second: a busy
-machine, or two threads on one core, halve it and double the times.
+The system's seconds are for pages of memory: a virtual machine that must ask its host for each
+takes 11 µs for what takes 0.5 elsewhere. The last column is the speed of float64 products just
+before, in 10⁹ operations a second: a busy machine, or two threads on one core, halve it and double
+the times.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def measure(name: str, n: int, seed: int | None) -> None:
     size = split.features.x_train.nbytes / 2**20
     print(
         f"{name} on {n:,} × {D}, {'release' if seed is None else 'seeded'}: {ended - began:.1f} s of"
-        f" CPU, of them {ready - began:.1f} until the split and {pages:.1f} the system's; {watch.peak:.0f} MB beside"
-        f" {size:.0f} MB of features ({watch.peak / size:.2f} ×); k = {record.settings.get('k')};"
+        f" CPU, of them {ready - began:.1f} until the split and {pages:.1f} the system's;"
+        f" {watch.peak:.0f} MB beside {size:.0f} MB of features ({watch.peak / size:.2f} ×); k = {record.settings.get('k')};"
         f" products {speed:.0f} GF",
         flush=True,
     )

@@ -22,6 +22,7 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine.gradient import (
     LONGEST_HEAD,
+    SUM_FLOATS,
     SUM_ROWS,
     SUM_ROWS_DEVICE,
     exact_products,
@@ -45,8 +46,6 @@ FINENESS, LARGEST_GAP = 1 << 12, 16
 on a class's share is 0."""
 FLOATS = 1 << 17
 """Logits at a time on a CPU."""
-CACHED_NUMBERS = 1 << 17
-"""Of a part of the rows that stays in a core's second-level cache once it is widened."""
 MADE_ROWS = 1 << 13
 """Rows made at a time where they are late: few enough to need little memory, many enough that what
 is done once for each such part takes no time."""
@@ -142,7 +141,7 @@ def clipped_sum(
     reach = (RESIDUAL_UNITS - math.sqrt(classes) / 2 - 1) * spread
     for part in slices(len(labels), size):
         few = units[part]
-        if few.numel() <= CACHED_NUMBERS:
+        if few.numel() <= SUM_FLOATS:
             few = few.double()  # once for all products
         logits = _products(weights, few).view(heads, classes, -1)
         gaps = (logits.amax(1, keepdim=True) - logits).mul_(
