@@ -15,7 +15,7 @@ WAVE = np.cos(2 * np.pi * np.arange(4_096) / 4_096).astype(np.float32)
 numbers may round one by what stands beside it."""
 STEEP = 2.0**-126
 """The width of a ramp that is a step."""
-PREFIX, ARRAYS = "map_", ("kept", "cut", "steps", "widths", "turns", "offsets")
+PREFIX, ARRAYS = "map_", ("kept", "cut", "steps", "widths", "tops", "turns", "offsets")
 """How the arrays of a map are called in a model's files."""
 
 
@@ -23,11 +23,11 @@ PREFIX, ARRAYS = "map_", ("kept", "cut", "steps", "widths", "turns", "offsets")
 class ColumnMap:
     """x (n, d) → (n, k) float32: the columns `kept` as they are; then, of the columns `cut`,
     whether each exceeds its number of `steps`, or with `widths` how far it is from there to that
-    much above, in [0, 1]; or waves of them all, in [−1, 1].
+    much above, in [0, its top]; or waves of them all, in [−1, 1].
 
-    d: the numbers of a row as given. kept: (p,), cut: (c,) int64 places. steps, widths: (c,)
-    float32, widths above 0. turns: (c, w) float32, a wave's turns for one unit of a column;
-    offsets: (w,) float32 turns.
+    d: the numbers of a row as given. kept: (p,), cut: (c,) int64 places. steps, widths, tops: (c,)
+    float32, widths and tops above 0. turns: (c, w) float32, a wave's turns for one unit of a
+    column; offsets: (w,) float32 turns.
     """
 
     d: int
@@ -35,20 +35,21 @@ class ColumnMap:
     cut: Array
     steps: Array | None = None
     widths: Array | None = None
+    tops: Array | float = 1.0
     turns: Array | None = None
     offsets: Array | None = None
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, Array], d: int) -> "ColumnMap | None":
         """The map of rows of d numbers that a model's arrays hold; None where they hold none."""
-        parts = {name: arrays.get(PREFIX + name) for name in ARRAYS}
-        return None if parts["kept"] is None else cls(d, **parts)  # type: ignore[arg-type]  # a map has both
+        parts = {name: arrays[PREFIX + name] for name in ARRAYS if PREFIX + name in arrays}
+        return cls(d, **parts) if "kept" in parts else None
 
     @property
     def arrays(self) -> dict[str, Array]:
         """What `of_arrays` reads."""
         parts = {PREFIX + name: getattr(self, name) for name in ARRAYS}
-        return {name: part for name, part in parts.items() if part is not None}
+        return {name: part for name, part in parts.items() if isinstance(part, np.ndarray)}
 
     @property
     def width(self) -> int:
@@ -63,9 +64,10 @@ class ColumnMap:
         kept = tuple(given[place] for place in self.kept)
         if self.steps is None:
             return (*kept, *(f"wave {number}" for number in range(self.width - len(kept))))
-        steps = zip(self.cut, self.steps, strict=True)
-        words = "> {:.6g}" if self.widths is None else "from {:.6g}"
-        return (*kept, *(f"{given[place]} {words.format(step)}" for place, step in steps))
+        words = "> {:.6g}" if self.widths is None else "from {:.6g} to {:.6g}"
+        ends = self.steps if self.widths is None else self.steps + self.widths
+        steps = zip(self.cut, self.steps, ends, strict=True)
+        return (*kept, *(f"{given[place]} {words.format(*step)}" for place, *step in steps))
 
     def __call__(self, x: Array) -> Array:
         """Each row by itself, to the last bit. Raises DataError: rows of another dimension."""
@@ -77,7 +79,7 @@ class ColumnMap:
             made[:, : len(self.kept)] = rows[:, self.kept]
             if self.widths is not None and self.steps is not None:
                 above = rows[:, self.cut].astype(np.float64) - self.steps
-                made[:, len(self.kept) :] = np.clip(above / self.widths, 0, 1)
+                made[:, len(self.kept) :] = np.clip(above / self.widths, 0, 1) * self.tops
                 continue
             if self.turns is None or self.offsets is None:
                 made[:, len(self.kept) :] = rows[:, self.cut] > self.steps

@@ -2,11 +2,12 @@
 *fourier* makes waves of all.
 
 A map is fitted on public rows, or on declared ranges where there are none, and on nothing else; it
-takes one row at a time, and what it makes of numbers lies in [−1, 1]. So it changes nothing about
-who is protected: whatever is released afterwards is released of rows that public facts prepared.
+takes one row at a time, and what it makes of numbers is bounded. So it changes nothing about who is
+protected: whatever is released afterwards is released of rows that public facts prepared.
 """
 
 import functools
+import itertools
 
 import numpy as np
 
@@ -20,36 +21,47 @@ from pillar_core.errors import DataError
 RAMPS, STEPS, WIDEST = 4, 16, 2_048
 """Columns that ramps and bins make of a number, and that any map makes at most of all numbers."""
 FEWEST_STEPS = 2
+LINE, FAR, TOP = 0.4, 3.0, 0.5
+"""Of ramps: how much the long one rises in a standard deviation, how many of these it reaches from
+the mean at most, and how much the short ones rise (research/tables.md)."""
 WAVES = 400
 ROWS_APART = 500
 """Public rows whose distances decide how long waves are."""
 
 
 def _pieces(name: str, public: Array, layout: Layout) -> ColumnMap:
-    """Ramps: how far a number is from one knot to the next (Gorishniy et al. 2022). Bins: whether
-    it exceeds each knot. Knots are quantiles of the public rows, of ramps their ends, too; else
-    even parts of the ranges, or of their root where numbers crowd at the low end."""
+    """Ramps: how far a number is from one knot to the next (Gorishniy et al. 2022), and of public
+    rows how far along them all. Bins: whether it exceeds each knot. Knots are quantiles of the
+    public rows, of ramps their ends, too; else even parts of the ranges, or of their root where
+    numbers crowd at the low end."""
     numbers, is_bins = _numbers(name, public, layout), name == "bins"
-    n_steps = min(STEPS if is_bins else RAMPS, WIDEST // len(numbers))
+    is_long = len(public) > 0 and not is_bins
+    n_steps = min(STEPS if is_bins else RAMPS, WIDEST // len(numbers) - is_long)
     if n_steps < FEWEST_STEPS:
         raise DataError(
-            f"the map {name} takes at most {WIDEST // FEWEST_STEPS:,} columns of numbers, of which"
-            f" it makes {WIDEST:,}; got {len(numbers):,}. Leave columns out, or keep them as given."
+            f"the map {name} takes at most {WIDEST // (FEWEST_STEPS + is_long):,} columns of"
+            f" numbers, of which it makes {WIDEST:,}; got {len(numbers):,}. Leave columns out, or"
+            " keep them as given."
         )
     shares = np.arange(is_bins, n_steps + is_bins + 1) / (n_steps + is_bins)
-    knots = [
-        _levels(public[:, column], shares)
-        if len(public)
-        else shares ** (2 if layout.crowds_low[column] else 1)
-        for column in numbers
-    ]
-    widths = [np.diff(each).clip(STEEP) for each in knots]
+    pieces = []
+    for column in numbers:
+        values = public[:, column].astype(np.float64)
+        even = shares ** (2 if layout.crowds_low[column] else 1)
+        knots = _levels(values, shares) if len(values) else even
+        if is_long and knots[0] < knots[-1]:
+            centre, deviation = values.mean(), values.std()
+            ends = knots[[0, -1]].clip(centre - FAR * deviation, centre + FAR * deviation)
+            pieces.append((column, *ends, LINE * np.ptp(ends) / deviation))
+        pieces += [(column, *ends, TOP if is_long else 1) for ends in itertools.pairwise(knots)]
+    places, steps, ends, tops = np.array(pieces).T
     return ColumnMap(
         len(layout.is_kept),
         np.flatnonzero(layout.is_kept),
-        np.repeat(numbers, [len(each) - 1 for each in knots]),
-        np.concatenate([each[:-1] for each in knots]).astype(np.float32),
-        None if is_bins else np.concatenate(widths).astype(np.float32),
+        places.astype(np.int64),
+        steps.astype(np.float32),
+        None if is_bins else (ends - steps).clip(STEEP).astype(np.float32),
+        1.0 if is_bins else tops.astype(np.float32),
     )
 
 

@@ -33,6 +33,8 @@ NO_BAND = (
     " known."
 )
 FIRST = "Columns that move the score most come first."
+SAME = 1e-4
+"""The share of a ramp by which its end may miss where another starts."""
 MOST_DRAWN = 24
 """Columns of the page, those that move the score most."""
 _TEMPLATE = Path(__file__).with_suffix(".html")
@@ -64,20 +66,29 @@ def curves_of(classifier: Classifier | None, columns: ColumnMap | None, form: Fo
         elif column.kind != encoding.TEXT:
             low, high = column.range or (0.0, 1.0)
             zero = low if column.range else column.centre or 0.0
-            steps = columns.steps[is_its := columns.cut == start]
-            ramps = None if columns.widths is None else columns.widths[is_its]
-            name, places = "steps", list(steps)
-            if ramps is not None and ramps[-1] > STEEP:
-                name, places = "knots", [*places, places[-1] + ramps[-1]]
+            made = len(columns.kept) + np.flatnonzero(is_its := columns.cut == start)
+            name, places = _places_of(columns, is_its)
             written = [_in_few_digits(place, zero, high - low) for place in places]
             curve = {"name": column.name, name: written}
-            levels = np.tri(len(steps) + 1, len(steps), -1)
-            made = len(columns.kept) + np.flatnonzero(is_its)
+            cells = places if name == "knots" else [-np.inf, *np.nextafter(places, np.inf)]
+            rows = np.zeros((len(cells), columns.d), dtype=np.float32)
+            rows[:, start] = cells
+            levels = columns(rows)[:, made].astype(np.float64)
         else:
             continue
         curves.append(curve | _scores(classifier, levels - levels.mean(axis=0), made))  # type: ignore[arg-type]  # linear, as just seen
     noise = BAND if all("noise_std" in curve for curve in curves) else NO_BAND
     return {"format": FORMAT, "meaning": MEANING, "noise": noise, "columns": curves}
+
+
+def _places_of(columns: ColumnMap, is_its: Array) -> tuple[str, Array]:
+    """("knots", where ramps of a number start and stop) or, where it is cut, ("steps", where)."""
+    steps = columns.steps[is_its]  # type: ignore[index]  # ramps and bins have steps
+    if columns.widths is None or columns.widths[is_its][-1] <= STEEP:
+        return "steps", steps
+    ends = steps + (widths := columns.widths[is_its])
+    is_new = (np.abs(ends[:, None] - steps) > SAME * widths[:, None]).all(axis=1)
+    return "knots", np.unique(np.concatenate([steps, ends[is_new]]))
 
 
 def _in_few_digits(step: np.float32, low: float, width: float) -> float:

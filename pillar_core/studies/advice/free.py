@@ -27,7 +27,6 @@ from pillar_core.studies.advice.prediction import (
     IN_WORDS,
     MARGIN,
     NONE,
-    OF_TABLES,
     OWN,
     UNUSED,
     Predicted,
@@ -319,10 +318,16 @@ def _why(advice: Advice) -> str:
     if advice.expected.source == "made_up":
         return "such rows put it ahead of learners without public rows on other tables"
     if advice.expected.source == "labelled, table":
+        rivals = [each for each in advice.predictions if each.public == advice.expected.public]
         return (
-            "it did best on other tables, and in rehearsals no other that spends ε is clearly ahead"
-            if advice.method == OF_TABLES[0]
-            else "rehearsals put it first of the learners for tables that spend ε"
+            "rehearsals put it first of the learners for tables that spend ε"
+            if all(
+                each.middle <= advice.expected.middle
+                for each in rivals
+                if METHODS[each.method].is_private
+            )
+            else "it did best on other tables, and in rehearsals no other that spends ε is clearly"
+            " ahead"
         )
     is_rehearsed = level(advice) is not None
     if advice.method != "adamix" and is_rehearsed:

@@ -1,5 +1,5 @@
-"""Which map the columns of a table go through: by rehearsals on labelled public rows, else by a
-rule of public sizes."""
+"""Which map the columns of a table go through: ramps of public rows, unless rehearsals on labelled
+ones put another ahead; from ranges alone by a rule of sizes."""
 
 import contextlib
 import dataclasses
@@ -33,10 +33,9 @@ CLEAR = 0.5
 """Standard errors of the plays by which another map must be ahead, at least (research/tables.md).
 Below 100 rows of two classes it is `luck`."""
 UNFIT = "columns stay as given there: without public rows or declared ranges no map can be fitted"
-SIGNAL, SIGNAL_OF_RANGES, WORDS = 40.0, 20.0, 0.5
-"""A class's signal over the noise from which columns are bent unless labels say otherwise, with
-public rows and from ranges alone, and the share of columns of words above which they are not
-(research/tables.md)."""
+SIGNAL, WORDS = 20.0, 0.5
+"""A class's signal over the noise from which ranges alone bend columns, and the share of columns of
+words above which they do not (research/tables.md)."""
 AT_ZERO = 0.9
 """The share of columns with ranges from 0 from which rows are not made up: counts crowd at 0, far
 from the middle of what was drawn."""
@@ -79,11 +78,10 @@ def choose_map(
     if len(by_map) == 1:
         return next(iter(by_map)), ()
     given = next(iter(by_map.values()))
-    signal = class_signal(next(iter(given.values())).facts, budget)
-    share = words_share(layout_of(features), features)
-    is_seen = any(kind_of(rows) not in ("none", "made_up") for rows in given.values())
-    bent, least = (RAMPS, SIGNAL) if is_seen else (BINS, SIGNAL_OF_RANGES)
-    first = bent if bent in by_map and signal >= least and share <= WORDS else next(iter(by_map))
+    if RAMPS in by_map and any(kind_of(rows) not in ("none", "made_up") for rows in given.values()):
+        first, why = RAMPS, "which lost least to the best map on other tables"
+    else:
+        first, why = _from_ranges(by_map, features, budget)
     able = [name for name, rows in given.items() if can_play(rows)]
     played = [OWN] if OWN in able else able
     if played:
@@ -105,10 +103,21 @@ def choose_map(
             f" and AUC in percent: {told}; another map must be {100 * error:.1f} points ahead"
             f" of {title_of(first)})",
         )
-    return first, (
-        f"columns: {title_of(first)}, by a rule that takes {'them' if first == bent else bent}"
-        f" where a class's signal is {least:g} times the noise ({number_words(signal, 3)}"
-        f" here) and at most half of the columns are words ({100 * share:.0f} %)",
+    return first, (f"columns: {title_of(first)}, {why}",)
+
+
+def _from_ranges(
+    by_map: Mapping[str, Sides], features: FeatureSet, budget: PrivacyBudget
+) -> tuple[str, str]:
+    """(the map to take where no public row is seen, why)."""
+    flat, given = next(iter(by_map.items()))
+    signal = class_signal(next(iter(given.values())).facts, budget)
+    share = words_share(layout_of(features), features)
+    is_bent = BINS in by_map and signal >= SIGNAL and share <= WORDS
+    return BINS if is_bent else flat, (
+        f"by a rule that takes {'them' if is_bent else BINS} where a class's signal is {SIGNAL:g}"
+        f" times the noise ({number_words(signal, 3)} here) and at most half of the columns are"
+        f" words ({100 * share:.0f} %)"
     )
 
 

@@ -29,10 +29,12 @@ largest class was rehearsed ahead of learners that ended above it (research/tabl
 MARGIN = 0.05
 """By how much plays must put another learner above the first one: measured regret is least there
 (docs/public_data.md)."""
-OF_TABLES = ("dp_raft", "pillar_kalman", "pillar_kalman_labelled")
+OF_TABLES = ("pillar_kalman", "dp_raft", "pillar_kalman_labelled")
 """Of a table the first one is to be named unless another of them is ahead by more than `luck`
 (research/tables.md): AdaMix leans too much on few labels, and the more are compared, the more luck
 decides."""
+FEW_OF_KALMAN = 40
+"""Public rows of a table below which the second one comes first."""
 LUCK = 5.0
 """Times √(p(1 − p)) over the public rows, for two classes: chosen on cells with 21 to 360 of them
 (research/tables.md)."""
@@ -289,8 +291,9 @@ def preferred_prediction(predictions: list[Prediction], rows: SemiPrivateSplit) 
 def preferred(shares: Mapping[str, float], n_public: int, n_classes: int, *, is_table: bool) -> str:
     """The learner to name, by what each should reach with so many labelled public rows."""
     firsts = OF_TABLES if is_table else ("adamix",)
-    lucky = luck(shares[firsts[0]], n_public, n_classes) if is_table else 0.0
-    first = max(firsts, key=lambda name: shares[name] + lucky * (name == firsts[0]))
+    usual = firsts[is_table and n_public < FEW_OF_KALMAN]
+    lucky = luck(shares[usual], n_public, n_classes) if is_table else 0.0
+    first = max(firsts, key=lambda name: shares[name] + lucky * (name == usual))
     best = max(shares, key=lambda name: shares[name])
     is_clear = shares[best] > shares[first] + max(MARGIN, lucky)
     return best if is_clear and n_public >= FEW_A_CLASS * n_classes else first
