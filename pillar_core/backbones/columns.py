@@ -22,8 +22,8 @@ RAMPS, STEPS, WIDEST = 4, 16, 2_048
 """Columns that ramps and bins make of a number, and that any map makes at most of all numbers."""
 FEWEST_STEPS = 2
 LINE, FAR, TOP = 0.4, 3.0, 0.5
-"""Of ramps: how much the long one rises in a standard deviation, how many of these it reaches from
-the mean at most, and how much the short ones rise (research/tables.md)."""
+"""Of ramps: how much the long one rises in a standard deviation of the public numbers, how many of
+these its ends lie from the mean at most, and how much the short ones rise (research/tables.md)."""
 WAVES = 400
 ROWS_APART = 500
 """Public rows whose distances decide how long waves are."""
@@ -50,9 +50,9 @@ def _pieces(name: str, public: Array, layout: Layout) -> ColumnMap:
         even = shares ** (2 if layout.crowds_low[column] else 1)
         knots = _levels(values, shares) if len(values) else even
         if is_long and knots[0] < knots[-1]:
-            centre, deviation = values.mean(), values.std()
-            ends = knots[[0, -1]].clip(centre - FAR * deviation, centre + FAR * deviation)
-            pieces.append((column, *ends, LINE * np.ptp(ends) / deviation))
+            near = values[np.abs(values - values.mean()) <= FAR * values.std()]
+            top = LINE * np.ptp(near) / values.std()
+            pieces.append((column, near.min(), near.max(), top))
         pieces += [(column, *ends, TOP if is_long else 1) for ends in itertools.pairwise(knots)]
     places, steps, ends, tops = np.array(pieces).T
     return ColumnMap(

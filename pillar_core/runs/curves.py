@@ -68,7 +68,8 @@ def curves_of(classifier: Classifier | None, columns: ColumnMap | None, form: Fo
             zero = low if column.range else column.centre or 0.0
             made = len(columns.kept) + np.flatnonzero(is_its := columns.cut == start)
             name, places = _places_of(columns, is_its)
-            written = [_in_few_digits(place, zero, high - low) for place in places]
+            slack = 2 * (name == "knots")
+            written = [_in_few_digits(place, zero, high - low, slack) for place in places]
             curve = {"name": column.name, name: written}
             cells = places if name == "knots" else [-np.inf, *np.nextafter(places, np.inf)]
             rows = np.zeros((len(cells), columns.d), dtype=np.float32)
@@ -91,12 +92,15 @@ def _places_of(columns: ColumnMap, is_its: Array) -> tuple[str, Array]:
     return "knots", np.unique(np.concatenate([steps, ends[is_new]]))
 
 
-def _in_few_digits(step: np.float32, low: float, width: float) -> float:
+def _in_few_digits(step: np.float32, low: float, width: float, slack: int) -> float:
     """A step in the table's own units, in the fewest digits of which the model makes this very
-    step, so that a cell with the same number lies on the same side of it; a whole one as an int."""
+    step, so that a cell with the same number lies on the same side of it, or one `slack` float32
+    beside it; a whole one as an int."""
     exact = low + width * float(step)
     values = (float(f"{exact:.{digits}g}") for digits in range(1, 17))
-    found = next((value for value in values if np.float32((value - low) / width) == step), exact)
+    apart = slack * np.spacing(np.abs(step))
+    made = ((value, np.float32((value - low) / width)) for value in values)
+    found = next((value for value, number in made if abs(number - step) <= apart), exact)
     return int(found) if found.is_integer() else found
 
 

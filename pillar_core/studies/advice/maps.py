@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.backbones.cards import BACKBONES, Layout
+from pillar_core.backbones.cards import Layout
 from pillar_core.errors import DataError
 from pillar_core.numerics import number_words
 from pillar_core.runs.splitting import layout_of, mapped
@@ -128,7 +128,7 @@ def put_words(name: str) -> str:
 
 def title_of(name: str) -> str:
     """What an advice calls a map of columns."""
-    return "as given" if name == GIVEN else BACKBONES[name].title
+    return "as given" if name == GIVEN else name
 
 
 def words_share(layout: Layout, features: FeatureSet) -> float:
