@@ -140,7 +140,7 @@ def _through(rows, epsilon):
     by_map = maps.sides_by_map(sides, rows.features)
     found = {}
     for metric in FIGURES:
-        name, _ = maps.choose_map(by_map, rows.features, budget, 0, metric)
+        name, _ = maps.choose_map(by_map, budget, 0, metric)
         found.setdefault(name, []).append(metric)
     return {" ".join(of): mapped(rows, name) for name, of in found.items()}
 

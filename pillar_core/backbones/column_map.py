@@ -14,27 +14,29 @@ WAVE = np.cos(2 * np.pi * np.arange(4_096) / 4_096).astype(np.float32)
 """One turn of a wave. Steps of it depend on their row alone; a processor's own cosine of many
 numbers may round one by what stands beside it."""
 STEEP = 2.0**-126
-"""The width of a ramp that is a step."""
-PREFIX, ARRAYS = "map_", ("kept", "cut", "steps", "widths", "tops", "turns", "offsets")
+"""The width of a step."""
+PREFIX, ARRAYS = "map_", ("kept", "cut", "steps", "stops", "shifts", "tops", "turns", "offsets")
 """How the arrays of a map are called in a model's files."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ColumnMap:
-    """x (n, d) → (n, k) float32: the columns `kept` as they are; then, of the columns `cut`,
-    whether each exceeds its number of `steps`, or with `widths` how far it is from there to that
-    much above, in [0, its top]; or waves of them all, in [−1, 1].
+    """x (n, d) → (n, k) float32: the columns `kept` as they are; then, of the columns `cut`, how
+    far each is from its number of `steps` to that of `stops`, from 0 to 1, plus its shift, times
+    its top; or waves of them all, in [−1, 1].
 
-    d: the numbers of a row as given. kept: (p,), cut: (c,) int64 places. steps, widths, tops: (c,)
-    float32, widths and tops above 0. turns: (c, w) float32, a wave's turns for one unit of a
-    column; offsets: (w,) float32 turns.
+    d: the numbers of a row as given. kept: (p,), cut: (c,) int64 places. steps, stops, shifts,
+    tops: (c,) float32; where a column steps and stops at one number it says whether that is
+    exceeded. turns: (c, w) float32, a wave's turns for one unit of a column; offsets: (w,) float32
+    turns.
     """
 
     d: int
     kept: Array
     cut: Array
     steps: Array | None = None
-    widths: Array | None = None
+    stops: Array | None = None
+    shifts: Array | float = 0.0
     tops: Array | float = 1.0
     turns: Array | None = None
     offsets: Array | None = None
@@ -43,6 +45,8 @@ class ColumnMap:
     def of_arrays(cls, arrays: Mapping[str, Array], d: int) -> "ColumnMap | None":
         """The map of rows of d numbers that a model's arrays hold; None where they hold none."""
         parts = {name: arrays[PREFIX + name] for name in ARRAYS if PREFIX + name in arrays}
+        if "steps" in parts and "stops" not in parts:  # of a file before there were stops
+            parts["stops"] = parts["steps"] + arrays.get(PREFIX + "widths", np.float32(0))
         return cls(d, **parts) if "kept" in parts else None
 
     @property
@@ -64,10 +68,13 @@ class ColumnMap:
         kept = tuple(given[place] for place in self.kept)
         if self.steps is None:
             return (*kept, *(f"wave {number}" for number in range(self.width - len(kept))))
-        words = "> {:.6g}" if self.widths is None else "from {:.6g} to {:.6g}"
-        ends = self.steps if self.widths is None else self.steps + self.widths
-        steps = zip(self.cut, self.steps, ends, strict=True)
-        return (*kept, *(f"{given[place]} {words.format(*step)}" for place, *step in steps))
+        pieces = zip(self.cut, self.steps, np.asarray(self.stops), strict=True)
+        return kept + tuple(
+            f"{given[place]} > {step:.6g}"
+            if step == stop
+            else f"{given[place]} from {step:.6g} to {stop:.6g}"
+            for place, step, stop in pieces
+        )
 
     def __call__(self, x: Array) -> Array:
         """Each row by itself, to the last bit. Raises DataError: rows of another dimension."""
@@ -77,12 +84,10 @@ class ColumnMap:
         for part in slices(len(x), ROWS_AT_ONCE):
             rows, made = x[part], out[part]
             made[:, : len(self.kept)] = rows[:, self.kept]
-            if self.widths is not None and self.steps is not None:
-                above = rows[:, self.cut].astype(np.float64) - self.steps
-                made[:, len(self.kept) :] = np.clip(above / self.widths, 0, 1) * self.tops
-                continue
             if self.turns is None or self.offsets is None:
-                made[:, len(self.kept) :] = rows[:, self.cut] > self.steps
+                steps, stops = (np.asarray(each, np.float64) for each in (self.steps, self.stops))
+                far = (rows[:, self.cut] - steps) / (stops - steps).clip(STEEP)
+                made[:, len(self.kept) :] = (far.clip(0, 1) + self.shifts) * self.tops
                 continue
             turned = np.zeros((len(rows), len(self.offsets))) + self.offsets
             for column, turns in zip(self.cut, self.turns, strict=True):  # one order of sums

@@ -15,54 +15,52 @@ from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.backbones.built_in import as_numbers
 from pillar_core.backbones.cards import BACKBONES, Layout, card_of
-from pillar_core.backbones.column_map import STEEP, ColumnMap
+from pillar_core.backbones.column_map import ColumnMap
 from pillar_core.errors import DataError
 
 RAMPS, STEPS, WIDEST = 4, 16, 2_048
 """Columns that ramps and bins make of a number, and that any map makes at most of all numbers."""
 FEWEST_STEPS = 2
-LINE, FAR, TOP = 0.4, 3.0, 0.5
-"""Of ramps: how much the long one rises in a standard deviation of the public numbers, how many of
-these its ends lie from the mean at most, and how much the short ones rise (research/tables.md)."""
+LINE, FAR = 0.4, 3.0
+"""How much the line along ramps or bins rises in a standard deviation, and how many of these the
+public numbers at its ends are from the mean at most (research/tables.md)."""
+TOPS = {"ramps": 0.5, "bins": 0.25}
+"""How much each of the others rises."""
 WAVES = 400
 ROWS_APART = 500
 """Public rows whose distances decide how long waves are."""
 
 
 def _pieces(name: str, public: Array, layout: Layout) -> ColumnMap:
-    """Ramps: how far a number is from one knot to the next (Gorishniy et al. 2022), and of public
-    rows how far along them all. Bins: whether it exceeds each knot. Knots are quantiles of the
-    public rows, of ramps their ends, too; else even parts of the ranges, or of their root where
-    numbers crowd at the low end."""
+    """Ramps: how far a number is from one knot to the next (Gorishniy et al. 2022). Bins: whether
+    it exceeds each knot. Both: how far it is along them all. Knots are quantiles of the public
+    rows, of ramps their ends, too; else even parts of the ranges, or of their root where numbers
+    crowd at the low end, along which no line stands."""
     numbers, is_bins = _numbers(name, public, layout), name == "bins"
-    is_long = len(public) > 0 and not is_bins
-    n_steps = min(STEPS if is_bins else RAMPS, WIDEST // len(numbers) - is_long)
+    n_steps = min(STEPS if is_bins else RAMPS, WIDEST // len(numbers) - 1)
     if n_steps < FEWEST_STEPS:
         raise DataError(
-            f"the map {name} takes at most {WIDEST // (FEWEST_STEPS + is_long):,} columns of"
-            f" numbers, of which it makes {WIDEST:,}; got {len(numbers):,}. Leave columns out, or"
-            " keep them as given."
+            f"the map {name} takes at most {WIDEST // (FEWEST_STEPS + 1):,} columns of numbers, of"
+            f" which it makes {WIDEST:,}; got {len(numbers):,}. Leave columns out, or keep them as"
+            " given."
         )
     shares = np.arange(is_bins, n_steps + is_bins + 1) / (n_steps + is_bins)
     pieces = []
     for column in numbers:
-        values = public[:, column].astype(np.float64)
-        even = shares ** (2 if layout.crowds_low[column] else 1)
-        knots = _levels(values, shares) if len(values) else even
-        if is_long and knots[0] < knots[-1]:
-            near = values[np.abs(values - values.mean()) <= FAR * values.std()]
-            top = LINE * np.ptp(near) / values.std()
-            pieces.append((column, near.min(), near.max(), top))
-        pieces += [(column, *ends, TOP if is_long else 1) for ends in itertools.pairwise(knots)]
-    places, steps, ends, tops = np.array(pieces).T
-    return ColumnMap(
-        len(layout.is_kept),
-        np.flatnonzero(layout.is_kept),
-        places.astype(np.int64),
-        steps.astype(np.float32),
-        None if is_bins else (ends - steps).clip(STEEP).astype(np.float32),
-        1.0 if is_bins else tops.astype(np.float32),
-    )
+        values, crowds = public[:, column].astype(np.float64), layout.crowds_low[column]
+        if len(values):
+            knots, deviation = _levels(values, shares), values.std()
+            near = values[np.abs(values - values.mean()) <= FAR * deviation]
+        else:
+            knots, deviation = shares ** (2 if crowds else 1), 12**-0.5
+            near = np.array([0.0, 0.0 if crowds else 1.0])
+        if reach := np.ptp(near):
+            pieces.append((column, near.min(), near.max(), -0.5, LINE * reach / deviation))
+        for low, high in itertools.pairwise(knots):
+            pieces.append((column, low, low if is_bins else high, 0, TOPS[name]))
+    places, *parts = np.array(pieces, dtype=np.float32).T
+    kept = np.flatnonzero(layout.is_kept)
+    return ColumnMap(len(layout.is_kept), kept, places.astype(np.int64), *parts)
 
 
 def _levels(values: Array, shares: Array) -> Array:

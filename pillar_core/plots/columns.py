@@ -46,7 +46,7 @@ def column_curves(table: pd.DataFrame, *, caption: str) -> Figure:
                 "text": rows["value"].map(as_text),
                 "hover": "%{text}: %{y:+.2f}",
             }
-            if rows["start"].isna().all() and rows["stop"].isna().all():
+            if rows["place"].isna().all():
                 rows = rows.loc[rows["score"].abs().nlargest(_MOST_WORDS).index].sort_index()
                 style["text"] = rows["value"].map(as_text)
                 reach = marks.reach(rows, colour, value="score", scale=1)
@@ -72,19 +72,17 @@ def column_curves(table: pd.DataFrame, *, caption: str) -> Figure:
 def _draw_numbers(
     figure: Drawing, rows: pd.DataFrame, colour: str, cell: dict[str, int], style: marks.Looks
 ) -> None:
-    """A line through a number's levels, of steps or from knot to knot, which goes on beyond the
-    outer ones by the mean distance between them."""
-    is_bent = bool((rows["start"] == rows["stop"]).all())
-    places = rows["stop"].to_numpy(dtype=np.float64)[: None if is_bent else -1]
-    gap = float(np.ptp(places)) / max(len(places) - 1, 1) or max(abs(float(places[0])), 1.0) / 10
+    """A line from knot to knot of a number, which goes on beyond the outer ones by the mean
+    distance between them."""
+    places = rows["place"].to_numpy(dtype=np.float64)
+    gap = float(np.ptp(places)) / max(len({*places}) - 1, 1)
+    gap = gap or max(abs(float(places[0])), 1.0) / 10
     edges = [places[0] - gap, *places, places[-1] + gap]
-    rows = rows.iloc[[*([0] * is_bent), *range(len(rows)), -1]]  # level beyond the outer ones
-    corners = edges if is_bent else np.repeat(edges, 2)[1:-1]
+    rows = rows.iloc[[0, *range(len(rows)), -1]]  # level beyond the outer ones
     if rows["low"].notna().all():
-        ends = rows if is_bent else rows.iloc[np.repeat(range(len(rows) - 1), 2)]
-        figure.band(corners, ends["low"], ends["high"], colour, opacity=0.18, **cell)
+        figure.band(edges, rows["low"], rows["high"], colour, opacity=0.18, **cell)
     style["text"] = rows["value"].map(as_text)
-    figure.line(edges, rows["score"], colour, shape="linear" if is_bent else "hv", **style)
+    figure.line(edges, rows["score"], colour, **style)
 
 
 def _words(rows: pd.DataFrame, name: str) -> str:

@@ -2,7 +2,6 @@
 post-processing of its weights, which costs no ε."""
 
 import html
-import itertools
 import math
 import string
 from collections.abc import Sequence
@@ -12,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from pillar_core.arrays import Array
-from pillar_core.backbones.column_map import STEEP, ColumnMap
+from pillar_core.backbones.column_map import ColumnMap
 from pillar_core.data import encoding, recipes
 from pillar_core.engine import LinearClassifier
 from pillar_core.numerics import reach_of_normal
 from pillar_core.types import Classifier, Form
 
-FORMAT = "pillar-curves-1"
+FORMAT = "pillar-curves-2"
 MEANING = (
     "A score above 0 speaks for a class, one below 0 against it. The scores of a row's columns add"
     " up to the class's, but for a constant and one positive factor of the row. The curves are this"
@@ -33,8 +32,6 @@ NO_BAND = (
     " known."
 )
 FIRST = "Columns that move the score most come first."
-SAME = 1e-4
-"""The share of a ramp by which its end may miss where another starts."""
 MOST_DRAWN = 24
 """Columns of the page, those that move the score most."""
 _TEMPLATE = Path(__file__).with_suffix(".html")
@@ -43,11 +40,10 @@ _TEMPLATE = Path(__file__).with_suffix(".html")
 def curves_of(classifier: Classifier | None, columns: ColumnMap | None, form: Form) -> Form | None:
     """The curves of a linear head behind ramps or bins, by column: `scores` (C numbers a line, of
     mean 0 over the lines and over the classes) at each of the `knots`, between which they are
-    straight; of bins, and of a number with one knot, below the first of the `steps`, then above
-    each; of words, of each of the `categories`. None for any other model.
+    straight, a knot standing twice where they jump; of words, of each of the `categories`. None for
+    any other model.
 
-    form: how rows become numbers, as a model's card says; steps and knots are in the table's own
-    units.
+    form: how rows become numbers, as a model's card says; knots are in the table's own units.
     `noise_std`: of each line the standard deviation of training's noise in it, at most; left out
     where its law is not known.
     """
@@ -67,13 +63,12 @@ def curves_of(classifier: Classifier | None, columns: ColumnMap | None, form: Fo
             low, high = column.range or (0.0, 1.0)
             zero = low if column.range else column.centre or 0.0
             made = len(columns.kept) + np.flatnonzero(is_its := columns.cut == start)
-            name, places = _places_of(columns, is_its)
-            slack = 2 * (name == "knots")
-            written = [_in_few_digits(place, zero, high - low, slack) for place in places]
-            curve = {"name": column.name, name: written}
-            cells = places if name == "knots" else [-np.inf, *np.nextafter(places, np.inf)]
-            rows = np.zeros((len(cells), columns.d), dtype=np.float32)
-            rows[:, start] = cells
+            knots = _knots_of(columns, is_its)
+            written = [_in_few_digits(knot, zero, high - low) for knot in knots]
+            curve = {"name": column.name, "knots": written}
+            rows = np.zeros((len(knots), columns.d), dtype=np.float32)
+            is_above = np.append(False, knots[1:] == knots[:-1])
+            rows[:, start] = np.where(is_above, np.nextafter(knots, np.inf), knots)
             levels = columns(rows)[:, made].astype(np.float64)
         else:
             continue
@@ -82,25 +77,18 @@ def curves_of(classifier: Classifier | None, columns: ColumnMap | None, form: Fo
     return {"format": FORMAT, "meaning": MEANING, "noise": noise, "columns": curves}
 
 
-def _places_of(columns: ColumnMap, is_its: Array) -> tuple[str, Array]:
-    """("knots", where ramps of a number start and stop) or, where it is cut, ("steps", where)."""
-    steps = columns.steps[is_its]  # type: ignore[index]  # ramps and bins have steps
-    if columns.widths is None or columns.widths[is_its][-1] <= STEEP:
-        return "steps", steps
-    ends = steps + (widths := columns.widths[is_its])
-    is_new = (np.abs(ends[:, None] - steps) > SAME * widths[:, None]).all(axis=1)
-    return "knots", np.unique(np.concatenate([steps, ends[is_new]]))
+def _knots_of(columns: ColumnMap, is_its: Array) -> Array:
+    """Rising float32 places where what is made of a number bends, twice where it jumps."""
+    steps, stops = np.asarray(columns.steps)[is_its], np.asarray(columns.stops)[is_its]
+    return np.sort(np.append(np.unique([steps, stops]), np.unique(steps[steps == stops])))
 
 
-def _in_few_digits(step: np.float32, low: float, width: float, slack: int) -> float:
+def _in_few_digits(step: np.float32, low: float, width: float) -> float:
     """A step in the table's own units, in the fewest digits of which the model makes this very
-    step, so that a cell with the same number lies on the same side of it, or one `slack` float32
-    beside it; a whole one as an int."""
+    step, so that a cell with the same number lies on the same side of it; a whole one as an int."""
     exact = low + width * float(step)
     values = (float(f"{exact:.{digits}g}") for digits in range(1, 17))
-    apart = slack * np.spacing(np.abs(step))
-    made = ((value, np.float32((value - low) / width)) for value in values)
-    found = next((value for value, number in made if abs(number - step) <= apart), exact)
+    found = next((value for value in values if np.float32((value - low) / width) == step), exact)
     return int(found) if found.is_integer() else found
 
 
@@ -130,34 +118,23 @@ def by_spread(curves: Form) -> list[Form]:
 
 
 def table_of(curves: Sequence[Form], classes: Sequence[str]) -> pd.DataFrame:
-    """A line for each column, level and class: column, value, start and stop (the same at a knot,
-    NaN at the ends and of words), class, score, low and high (NaN without a band). Of two classes
-    the second alone, as the other's curve is its mirror image."""
+    """A line for each column, level and class: column, value, place (the value as a number, NaN of
+    words), class, score, low and high (NaN without a band). Of two classes the second alone, as the
+    other's curve is its mirror image."""
     lines, shown = [], range(len(classes) == 2, len(classes))
     for curve in curves:
-        words, steps = curve.get("categories"), curve.get("steps", [])
         knots = curve.get("knots", [])
-        ends = [math.nan, *steps, math.nan]
-        values = (
-            words
-            or [f"{knot:.6g}" for knot in knots]
-            or [
-                f"up to {steps[0]:.6g}",
-                *(f"{low:.6g} to {high:.6g}" for low, high in itertools.pairwise(steps)),
-                f"above {steps[-1]:.6g}",
-            ]
-        )
+        values = curve.get("categories") or [f"{knot:.6g}" for knot in knots]
+        places = knots or [math.nan] * len(values)
         spread = [
             reach_of_normal() * std for std in curve.get("noise_std", [math.nan] * len(values))
         ]
-        for place, (value, reach) in enumerate(zip(values, spread, strict=True)):
-            bounds = [knots[place]] * 2 if knots else ends[place : place + 2]
-            start, stop = (math.nan, math.nan) if words else bounds
+        levels = zip(values, places, curve["scores"], spread, strict=True)
+        for value, place, scores, reach in levels:
             for number in shown:
-                score = curve["scores"][place][number]
-                level = (curve["name"], value, start, stop, classes[number])
+                level, score = (curve["name"], value, place, classes[number]), scores[number]
                 lines.append((*level, score, score - reach, score + reach))
-    names = ["column", "value", "start", "stop", "class", "score", "low", "high"]
+    names = ["column", "value", "place", "class", "score", "low", "high"]
     return pd.DataFrame(lines, columns=names)
 
 

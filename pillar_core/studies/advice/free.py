@@ -204,7 +204,7 @@ def _weigh(
     @functools.cache
     def at(epsilon: float) -> Advice:
         of_budget = dataclasses.replace(budget, epsilon=float(epsilon))
-        backbone, why = maps.choose_map(by_map, split.features, of_budget, seed, metric)
+        backbone, why = maps.choose_map(by_map, of_budget, seed, metric)
         sides = by_map[backbone]
         return _advise(sides, known, of_budget, seed, backbone, why, of_sets, metric)
 

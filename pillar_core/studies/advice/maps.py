@@ -1,23 +1,19 @@
-"""Which map the columns of a table go through: ramps of public rows, unless rehearsals on labelled
-ones put another ahead; from ranges alone by a rule of sizes."""
+"""Which map the columns of a table go through: ramps of public rows, bins of ranges alone, unless
+rehearsals on labelled public rows put another ahead."""
 
 import contextlib
 import dataclasses
 import math
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import numpy as np
 
-from pillar_core.backbones.cards import Layout
 from pillar_core.errors import DataError
-from pillar_core.numerics import number_words
-from pillar_core.runs.splitting import layout_of, mapped
+from pillar_core.runs.splitting import mapped
 from pillar_core.studies.advice.prediction import IN_WORDS, MARGIN, OWN, kind_of, luck
 from pillar_core.studies.advice.simulation import (
     MOST_PLAYS,
     can_play,
-    class_signal,
     metric_of,
     plays,
 )
@@ -33,9 +29,6 @@ CLEAR = 0.5
 """Standard errors of the plays by which another map must be ahead, at least (research/tables.md).
 Below 100 rows of two classes it is `luck`."""
 UNFIT = "columns stay as given there: without public rows or declared ranges no map can be fitted"
-SIGNAL, WORDS = 20.0, 0.5
-"""A class's signal over the noise from which ranges alone bend columns, and the share of columns of
-words above which they do not (research/tables.md)."""
 AT_ZERO = 0.9
 """The share of columns with ranges from 0 from which rows are not made up: counts crowd at 0, far
 from the middle of what was drawn."""
@@ -68,7 +61,6 @@ def sides_by_map(
 
 def choose_map(
     by_map: Mapping[str, Sides],
-    features: FeatureSet,
     budget: PrivacyBudget,
     seed: int,
     metric: str | None = None,
@@ -78,10 +70,9 @@ def choose_map(
     if len(by_map) == 1:
         return next(iter(by_map)), ()
     given = next(iter(by_map.values()))
-    if RAMPS in by_map and any(kind_of(rows) not in ("none", "made_up") for rows in given.values()):
-        first, why = RAMPS, "which lost least to the best map on other tables"
-    else:
-        first, why = _from_ranges(by_map, features, budget)
+    is_seen = any(kind_of(rows) not in ("none", "made_up") for rows in given.values())
+    first = RAMPS if is_seen else BINS
+    first = first if first in by_map else next(iter(by_map))
     able = [name for name, rows in given.items() if can_play(rows)]
     played = [OWN] if OWN in able else able
     if played:
@@ -103,22 +94,7 @@ def choose_map(
             f" and AUC in percent: {told}; another map must be {100 * error:.1f} points ahead"
             f" of {title_of(first)})",
         )
-    return first, (f"columns: {title_of(first)}, {why}",)
-
-
-def _from_ranges(
-    by_map: Mapping[str, Sides], features: FeatureSet, budget: PrivacyBudget
-) -> tuple[str, str]:
-    """(the map to take where no public row is seen, why)."""
-    flat, given = next(iter(by_map.items()))
-    signal = class_signal(next(iter(given.values())).facts, budget)
-    share = words_share(layout_of(features), features)
-    is_bent = BINS in by_map and signal >= SIGNAL and share <= WORDS
-    return BINS if is_bent else flat, (
-        f"by a rule that takes {'them' if is_bent else BINS} where a class's signal is {SIGNAL:g}"
-        f" times the noise ({number_words(signal, 3)} here) and at most half of the columns are"
-        f" words ({100 * share:.0f} %)"
-    )
+    return first, (f"columns: {title_of(first)}, which lost least to the best map on other tables",)
 
 
 def put_words(name: str) -> str:
@@ -131,19 +107,10 @@ def title_of(name: str) -> str:
     return "as given" if name == GIVEN else name
 
 
-def words_share(layout: Layout, features: FeatureSet) -> float:
-    """The share of a table's columns that hold words, each column of words counted once."""
-    words = [column["kind"] != "numbers" for column in _columns(features)]
-    return float(np.mean(words or layout.is_kept))
-
-
 def zero_share(features: FeatureSet) -> float:
     """The share of a table's columns whose declared range starts at 0."""
-    return float(np.mean([column.get("low") == 0 for column in _columns(features)] or 0.0))
-
-
-def _columns(features: FeatureSet) -> list[Mapping[str, Any]]:
-    return list((features.recipe or {}).get("columns", ()))
+    columns = (features.recipe or {}).get("columns", ())
+    return float(np.mean([column.get("low") == 0 for column in columns] or 0.0))
 
 
 def is_mapped(rows: SemiPrivateSplit) -> bool:

@@ -16,6 +16,7 @@ import pillar_core as pc
 from pillar_core import plots, rng
 from pillar_core.backbones import columns
 from pillar_core.backbones.cards import Layout, fit_of
+from pillar_core.backbones.column_map import ColumnMap
 from pillar_core.data import raw
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.runs import receipts, splitting, sweep
@@ -82,10 +83,12 @@ def test_bins_say_whether_a_number_exceeds_a_quantile_of_public_rows():
     public = np.arange(17, dtype=np.float32)[:, None]
     layout = Layout(*(np.zeros(1, dtype=bool) for _ in range(3)))
     made = fit_of("bins")(public, layout)
-    assert made.width == columns.STEPS
-    np.testing.assert_array_equal(made(public).sum(axis=1), np.arange(17))
+    assert made.width == 1 + columns.STEPS
+    np.testing.assert_array_equal(4 * made(public)[:, 1:].sum(axis=1), np.arange(17))
     two = fit_of("bins")((public > 3).astype(np.float32), layout)
-    np.testing.assert_array_equal(two(np.array([[0.0], [1.0]], dtype=np.float32)), [[0], [1]])
+    said = two(np.array([[0.0], [1.0]], dtype=np.float32))
+    np.testing.assert_array_equal(said[:, 1], [0, 0.25])
+    assert -said[0, 0] == said[1, 0] > 0
 
 
 def test_ramps_say_how_far_a_number_is_from_one_quantile_of_public_rows_to_the_next():
@@ -93,20 +96,33 @@ def test_ramps_say_how_far_a_number_is_from_one_quantile_of_public_rows_to_the_n
     layout = Layout(*(np.zeros(1, dtype=bool) for _ in range(3)))
     made = fit_of("ramps")(public, layout)
     cells = np.array([-1, 0, 0.5, 3, 6, 8, 9], dtype=np.float32)[:, None]
-    long, short = made(cells)[:, 0], made(cells)[:, 1:]
-    np.testing.assert_array_equal(2 * short.sum(axis=1), [0, 0, 0.5, 2.5, 3.5, 4, 4])
-    np.testing.assert_array_equal(2 * short[3], [1, 1, 0.5, 0])
-    line = columns.LINE * cells[:, 0].clip(0, 8) / public.std()
-    np.testing.assert_allclose(long, line, rtol=1e-6)
+    line, ramps = made(cells)[:, 0], made(cells)[:, 1:]
+    np.testing.assert_array_equal(2 * ramps.sum(axis=1), [0, 0, 0.5, 2.5, 3.5, 4, 4])
+    np.testing.assert_array_equal(2 * ramps[3], [1, 1, 0.5, 0])
+    from_middle = cells[:, 0].clip(0, 8) - 4
+    np.testing.assert_allclose(line, columns.LINE * from_middle / public.std(), rtol=1e-6)
     alone = fit_of("ramps")(np.full((5, 1), 3.0, dtype=np.float32), layout)
     np.testing.assert_array_equal(alone(np.array([[3.0], [3.1]], dtype=np.float32)), [[0], [0.5]])
 
 
-def test_the_long_ramp_ends_within_three_deviations_of_the_mean():
+@pytest.mark.parametrize("name", ["ramps", "bins"])
+def test_the_line_ends_at_public_numbers_within_three_deviations_of_the_mean(name):
     public = np.append(rng.stream(0, "far").standard_normal(99), 50).astype(np.float32)[:, None]
-    made = fit_of("ramps")(public, Layout(*(np.zeros(1, dtype=bool) for _ in range(3))))
-    ends = made.steps[0], made.steps[0] + made.widths[0]
-    np.testing.assert_allclose(ends, np.sort(public[:, 0])[[0, -2]], rtol=1e-6)
+    made = fit_of(name)(public, Layout(*(np.zeros(1, dtype=bool) for _ in range(3))))
+    assert (made.steps[0], made.stops[0]) == (public.min(), np.sort(public[:, 0])[-2])
+
+
+@pytest.mark.parametrize("name", ["ramps", "bins"])
+def test_a_map_of_an_older_file_makes_what_it_made(name):
+    """A file held widths of ramps, and of bins their steps alone."""
+    arrays = {"map_kept": np.arange(0), "map_cut": np.zeros(2, dtype=np.int64)}
+    arrays["map_steps"] = np.float32([1, 3])
+    if name == "ramps":
+        arrays["map_widths"] = np.float32([2, 4])
+    old = ColumnMap.of_arrays(arrays, 1)
+    said = old(np.array([[1.0], [2.0], [3.5], [9.0]], dtype=np.float32))
+    ramps = [[0, 0], [0.5, 0], [1, 0.125], [1, 1]]
+    np.testing.assert_array_equal(said, ramps if name == "ramps" else np.ceil(ramps))
 
 
 @pytest.mark.parametrize("name", MAPS)
@@ -138,8 +154,11 @@ def test_bins_of_ranges_lie_closer_where_a_range_starts_at_0_or_near_it(low):
         np.testing.assert_allclose(steps["age"], even, rtol=1e-5)
         np.testing.assert_allclose(steps["dose"], even**2, rtol=1e-5)
         assert "fitted on declared ranges alone" in split.notes[-1]
-        shares = split.features.x_train[:, [name.startswith("dose") for name in names]].mean(axis=0)
+        doses = split.features.x_train[:, [name.startswith("dose >") for name in names]]
+        shares = (doses > 0).mean(axis=0)
         assert shares[0] > 0.5 > shares[-1]
+        lines = [name for name in names if " from " in name]
+        assert lines == ["age from 0 to 1"], "no line where numbers crowd"
 
 
 def test_a_wide_table_gets_fewer_steps_and_a_wider_one_is_refused():
@@ -148,7 +167,7 @@ def test_a_wide_table_gets_fewer_steps_and_a_wider_one_is_refused():
 
     x = rng.stream(0, "wide").random((40, 24_000)).astype(np.float32)
     assert fit_of("bins")(x[:, :500], layout(500)).width == 500 * 4
-    with pytest.raises(DataError, match=r"at most 1,024 columns.*got 24,000"):
+    with pytest.raises(DataError, match=r"at most 682 columns.*got 24,000"):
         fit_of("bins")(x, layout(24_000))
     assert fit_of("fourier")(x, layout(24_000)).width == columns.WAVES
 
@@ -281,27 +300,16 @@ def test_advice_rehearses_maps_where_there_are_labels_and_rules_where_there_are_
         assert any("ramps" in line.lower() and "lost least" in line for line in ruled.reasons)
 
 
-def test_without_labels_the_rule_takes_bins_from_ranges_where_the_signal_is_large():
+def test_from_ranges_bins_come_first():
     ranges = {"age": (0.0, 100.0), "dose": (0.0, 50.0)}
     recipe = pc.load_features(patients(900, 1), public=patients(300, 2), ranges=ranges).recipe
     split = pc.split(pc.load_features(patients(900, 1), recipe=recipe))
-    advice = pc.advise(split, epsilon=3.0)
-    assert advice.backbone == "bins"
-    assert any("by a rule" in line for line in advice.reasons)
-    assert pc.advise(split, epsilon=0.05).backbone == maps.GIVEN
+    for epsilon in (0.05, 3.0):
+        advice = pc.advise(split, epsilon=epsilon)
+        assert advice.backbone == "bins"
+        assert any("bins" in line and "lost least" in line for line in advice.reasons)
     bins = pc.split(pc.load_features(patients(900, 1), "bins", recipe=recipe))
     assert "fitted on declared ranges alone" in bins.notes[-1]
-
-
-@pytest.mark.parametrize(("wards", "backbone"), [(2, "bins"), (3, maps.GIVEN)])
-def test_the_rule_takes_bins_where_at_most_half_of_the_columns_are_words(wards, backbone):
-    rows, public = (
-        table.assign(**{f"ward {n}": np.roll(table["ward"], n) for n in range(1, wards)})
-        for table in (patients(900, 1), patients(300, 2))
-    )
-    ranges = {"age": (1.0, 100.0), "dose": (1.0, 50.0)}
-    split = pc.split(pc.load_features(rows, public=public, ranges=ranges))
-    assert pc.advise(split, epsilon=3.0).backbone == backbone
 
 
 @pytest.mark.parametrize(("low", "public"), [(10.0, "made_up"), (0.0, "none")])
@@ -335,11 +343,13 @@ def test_a_paid_choice_takes_columns_as_given_and_says_so():
 
 
 def _score(curve: Form, cell: float) -> np.ndarray:
-    """(C,) what a curve says of a cell."""
-    scores = np.array(curve["scores"])
-    if "steps" in curve:
-        return scores[np.searchsorted(curve["steps"], cell)]
-    return np.array([np.interp(cell, curve["knots"], each) for each in scores.T])
+    """(C,) what a curve says of a cell; of one at a jump what it says below."""
+    knots, scores = np.array(curve["knots"]), np.array(curve["scores"])
+    above = np.searchsorted(knots, cell)
+    if above in (0, len(knots)) or knots[above] == cell:
+        return scores[min(above, len(knots) - 1)]
+    far = (cell - knots[above - 1]) / (knots[above] - knots[above - 1])
+    return (1 - far) * scores[above - 1] + far * scores[above]
 
 
 @pytest.mark.parametrize("name", ["bins", "ramps"])
@@ -351,8 +361,9 @@ def test_the_curves_add_up_to_what_the_classes_are_told_by(name, tmp_path):
         page = archive.read("curves.html").decode()
     age, ward, dose = curves["columns"]
     assert (age["name"], ward["categories"], dose["name"]) == ("age", ["north", "south"], "dose")
-    places = age["steps" if name == "bins" else "knots"]
-    assert len(age["scores"]) == len(age["noise_std"]) == len(places) + (name == "bins")
+    places = age["knots"]
+    assert len(age["scores"]) == len(age["noise_std"]) == len(places)
+    assert (len(places) == len({*places})) == (name == "ramps"), "bins jump"
     assert min(*age["noise_std"], *ward["noise_std"]) > 0
     assert "age: most for 1 at" in page
     assert {*np.round(places, 1)} == {*places}, "in the digits of the table"
@@ -381,25 +392,22 @@ def test_the_curves_add_up_to_what_the_classes_are_told_by(name, tmp_path):
     ("cell", "low", "width"), [(9.7, 0, 1), (10.5, 0, 120), (86.0, 18, 72), (1.7e9 + 0.5, 1.7e9, 1)]
 )
 def test_a_step_is_written_as_the_cell_that_it_stands_at(cell, low, width):
-    step = np.float32((cell - low) / width)
-    assert str(_in_few_digits(step, low, width, 0)) == f"{cell:.12g}"
-    beside = np.nextafter(step, np.float32(np.inf))
-    assert str(_in_few_digits(beside, low, width, 2)) == f"{cell:.12g}"
+    assert str(_in_few_digits(np.float32((cell - low) / width), low, width)) == f"{cell:.12g}"
 
 
 def test_a_curve_of_words_and_three_classes_is_drawn_without_a_band():
     curves = [
-        {"name": "dose", "steps": [1.0, 2.0], "scores": [[1, 0, -1], [0, 0, 0], [-1, 0, 1]]},
+        {"name": "dose", "knots": [1.0, 1.0], "scores": [[1, 0, -1], [-1, 0, 1]]},
         {"name": "ward", "categories": ["north", "south"], "scores": [[3, -2, -1], [-3, 2, 1]]},
         {"name": "age", "knots": [20.0, 40.0], "scores": [[1, 0, -1], [-1, 0, 1]]},
     ]
     table = table_of(curves, ("a", "b", "c"))
-    assert len(table) == 21
+    assert len(table) == 18
     assert table["low"].isna().all()
-    assert table["value"][:9:3].tolist() == ["up to 1", "1 to 2", "above 2"]
     figure = plots.column_curves(table, caption="No band.")
     assert [trace.mode for trace in figure.data] == ["lines"] * 3 + ["markers"] * 3 + ["lines"] * 3
-    assert [trace.line.shape for trace in figure.data[::3]] == ["hv", None, "linear"]
+    assert list(figure.data[0].x) == [0.9, 1, 1, 1.1]
+    assert list(figure.data[0].y) == [1, 1, -1, -1]
     assert list(figure.data[6].x) == [0, 20, 40, 60]
     assert list(figure.data[6].y) == [1, 1, -1, -1]
     assert (
