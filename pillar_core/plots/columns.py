@@ -72,11 +72,9 @@ def column_curves(table: pd.DataFrame, *, caption: str) -> Figure:
 def _draw_numbers(
     figure: Drawing, rows: pd.DataFrame, colour: str, cell: dict[str, int], style: marks.Looks
 ) -> None:
-    """A line from knot to knot of a number, which goes on beyond the outer ones by the mean
-    distance between them."""
+    """A line from knot to knot of a number, which goes on beyond the outer ones by a tenth."""
     places = rows["place"].to_numpy(dtype=np.float64)
-    gap = float(np.ptp(places)) / max(len({*places}) - 1, 1)
-    gap = gap or max(abs(float(places[0])), 1.0) / 10
+    gap = (float(np.ptp(places)) or max(abs(float(places[0])), 1.0)) / 10
     edges = [places[0] - gap, *places, places[-1] + gap]
     rows = rows.iloc[[0, *range(len(rows)), -1]]  # level beyond the outer ones
     if rows["low"].notna().all():

@@ -408,7 +408,7 @@ def test_a_curve_of_words_and_three_classes_is_drawn_without_a_band():
     assert [trace.mode for trace in figure.data] == ["lines"] * 3 + ["markers"] * 3 + ["lines"] * 3
     assert list(figure.data[0].x) == [0.9, 1, 1, 1.1]
     assert list(figure.data[0].y) == [1, 1, -1, -1]
-    assert list(figure.data[6].x) == [0, 20, 40, 60]
+    assert list(figure.data[6].x) == [18, 20, 40, 42]
     assert list(figure.data[6].y) == [1, 1, -1, -1]
     assert (
         "ward: most for a at north (+3.0), most against a at south (−3.0)."
