@@ -13,8 +13,8 @@ ROWS_AT_ONCE = 4_096
 WAVE = np.cos(2 * np.pi * np.arange(4_096) / 4_096).astype(np.float32)
 """One turn of a wave. Steps of it depend on their row alone; a processor's own cosine of many
 numbers may round one by what stands beside it."""
-STEEP = 2.0**-126
-"""The width of a step."""
+STEEP = 2.0**-149
+"""The width of a step: the least that two float32 differ by."""
 PREFIX, ARRAYS = "map_", ("kept", "cut", "steps", "stops", "shifts", "tops", "turns", "offsets")
 """How the arrays of a map are called in a model's files."""
 

@@ -64,9 +64,9 @@ def _pieces(name: str, public: Array, layout: Layout) -> ColumnMap:
 
 
 def _levels(values: Array, shares: Array) -> Array:
-    """The different quantiles of public values; the value twice where all are equal."""
+    """The different quantiles of public values; the least and the quantile where all are equal."""
     levels = np.unique(np.quantile(values, shares, method="lower"))
-    return levels if len(levels) > 1 else np.repeat(levels, 2)
+    return levels if len(levels) > 1 else np.append(values.min(), levels)
 
 
 def _fourier(public: Array, layout: Layout) -> ColumnMap:

@@ -29,6 +29,7 @@ CLEAR = 0.5
 """Standard errors of the plays by which another map must be ahead, at least (research/tables.md).
 Below 100 rows of two classes it is `luck`."""
 UNFIT = "columns stay as given there: without public rows or declared ranges no map can be fitted"
+TOO_WIDE = "columns stay as given: ramps and bins take no table with so many columns of numbers"
 AT_ZERO = 0.9
 """The share of columns with ranges from 0 from which rows are not made up: counts crowd at 0, far
 from the middle of what was drawn."""
@@ -94,7 +95,9 @@ def choose_map(
             f" and AUC in percent: {told}; another map must be {100 * error:.1f} points ahead"
             f" of {title_of(first)})",
         )
-    return first, (f"columns: {title_of(first)}, which lost least to the best map on other tables",)
+    if first == GIVEN:
+        return first, (TOO_WIDE,)
+    return first, (f"columns: {first}, which lost least to the best map on other tables",)
 
 
 def put_words(name: str) -> str:

@@ -89,6 +89,9 @@ def test_bins_say_whether_a_number_exceeds_a_quantile_of_public_rows():
     said = two(np.array([[0.0], [1.0]], dtype=np.float32))
     np.testing.assert_array_equal(said[:, 1], [0, 0.25])
     assert -said[0, 0] == said[1, 0] > 0
+    rare = fit_of("bins")((np.arange(100)[:, None] > 3).astype(np.float32), layout)
+    cells = np.float32([[0.0], [1e-45], [1.0]])
+    np.testing.assert_array_equal(rare(cells), [[0], [0.25], [0.25]], "above 0 by the least")
 
 
 def test_ramps_say_how_far_a_number_is_from_one_quantile_of_public_rows_to_the_next():
@@ -310,6 +313,9 @@ def test_from_ranges_bins_come_first():
         assert any("bins" in line and "lost least" in line for line in advice.reasons)
     bins = pc.split(pc.load_features(patients(900, 1), "bins", recipe=recipe))
     assert "fitted on declared ranges alone" in bins.notes[-1]
+    sides = {"none": split}
+    wide = maps.choose_map({maps.GIVEN: sides, maps.FOURIER: sides}, PrivacyBudget(3.0), 0)
+    assert wide == (maps.GIVEN, (maps.TOO_WIDE,)), "of no other table"
 
 
 @pytest.mark.parametrize(("low", "public"), [(10.0, "made_up"), (0.0, "none")])
