@@ -25,6 +25,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.runs import run, splitting
+from pillar_core.runs.loading import through_backbone
 from pillar_core.runs.tables import record_json, record_of, refusal_json, row_of
 from pillar_core.splits import thin_classes, view_of
 from pillar_core.types import (
@@ -189,6 +190,8 @@ def spec_of(values: Values, dataset_settings: Values | None = None) -> RunSpec:
     }
     epsilon, seed = values.get("epsilon") if method.is_private else None, values["seed"]
     split = {name: values[name] for name in SPLIT_AXES if values.get(name) is not None}
+    if split and isinstance(values["dataset"], SemiPrivateSplit):
+        raise SettingError(f"a split is drawn already: leave out {', '.join(split)}.")
     split.setdefault("split_seed", seed or 0)
     return RunSpec(
         method.name,
@@ -379,7 +382,9 @@ def split_of(
 
 def _make_split(data: Values, settings: Form, source: FeatureSet | None) -> SemiPrivateSplit:
     names = (data["dataset"], data["backbone"], data["dataset_settings"])
-    if (features := source) is None:
+    if source is not None:
+        features = through_backbone(source, names[1] if fit_of(names[1]) else None)
+    else:
         features = _rows.get(
             fingerprint(data, splitting.state(names[0], names[2])),
             lambda: splitting.load_named_features(*names),
@@ -400,7 +405,14 @@ def _data(values: Values, dataset_settings: Values) -> Form:
         shape = features.pixel_shape
         is_square = shape is None or shape[0] == shape[1]  # then the rows' length says it
         content = dataset.fingerprint if is_square else fingerprint(dataset.fingerprint, shape)
-        backbone = "identity" if fit_of(features.backbone) is None else features.backbone
+        own = "identity" if fit_of(features.backbone) is None else features.backbone
+        asked = values.get("backbone")
+        backbone = own if asked in (None, features.backbone) else asked
+        if backbone != own and (features is not dataset or fit_of(backbone) is None):
+            raise SettingError(
+                f"rows in memory do not go through {backbone}: name maps of columns, of a feature"
+                " set, or leave backbone out."
+            )
         return {"dataset": f"given:{content}", "backbone": backbone, "dataset_settings": {}}
     return {
         "dataset": dataset,

@@ -236,6 +236,23 @@ def test_keys_of_columns_as_given_stay_and_maps_have_their_own():
     assert table["accuracy"].notna().all()
 
 
+def test_a_sweep_takes_rows_in_memory_through_each_map_that_it_names():
+    """It trained on columns as given alone, and said nothing of the maps."""
+    rest = {"method": "only_public", "public_fraction": 0.2}
+    names = [None, "ramps", "bins"]
+    table = pc.sweep({"dataset": brought(None), "backbone": names, **rest})
+    assert list(table["backbone"]) == ["identity", "ramps", "bins"]
+    alone = [pc.sweep({"dataset": brought(name), **rest})["accuracy"][0] for name in names]
+    assert list(table["accuracy"]) == alone
+    assert len({*alone}) == 3
+    split = pc.split(brought("bins"), public_fraction=0.2)
+    for rows, name in ((brought("bins"), "identity"), (split, "ramps"), (split, "raw_pixels")):
+        with pytest.raises(SettingError, match=f"through {name}"):
+            sweep.specs_of({"dataset": rows, "backbone": name, "method": "only_public"})
+    with pytest.raises(SettingError, match="leave out public_fraction"):
+        sweep.specs_of({"dataset": split, **rest})
+
+
 def _alone(folder: Path, rows: Path) -> list[str]:
     """The labels of `use.py` in a process that has no library."""
     command = [sys.executable, "-I", str(folder / "use.py"), str(rows)]
