@@ -326,7 +326,11 @@ def private_parts(
         f"Labels come from column {recipe.label!r}. Features: {join(_titles(names))}.",
         *count_notes(count_unknown_words(frame, recipe)),
     ]
-    centres = {column.name: column.centre for column in recipe.columns if column.centre is not None}
+    centres = {
+        column.name: column.centre
+        for column in recipe.columns
+        if column.centre is not None and column.range is None
+    }
     if centres:
         named = join(f"{centre:.15g} from {name!r}" for name, centre in centres.items())
         notes.append(f"{CENTRED}: {named}.")

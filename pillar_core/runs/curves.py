@@ -124,7 +124,7 @@ def table_of(curves: Sequence[Form], classes: Sequence[str]) -> pd.DataFrame:
     lines, shown = [], range(len(classes) == 2, len(classes))
     for curve in curves:
         knots = curve.get("knots", [])
-        values = curve.get("categories") or [f"{knot:.6g}" for knot in knots]
+        values = curve.get("categories") or [f"{knot:.15g}" for knot in knots]
         places = knots or [math.nan] * len(values)
         spread = [
             reach_of_normal() * std for std in curve.get("noise_std", [math.nan] * len(values))

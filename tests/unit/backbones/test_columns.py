@@ -439,6 +439,12 @@ def test_a_curve_of_words_and_three_classes_is_drawn_without_a_band():
     )
 
 
+def test_the_page_names_knots_in_all_their_digits():
+    """Times in seconds read 1.69647e+09, whole hours apart."""
+    curve = {"name": "time", "knots": [1696465051, 1696469999.5], "scores": [[0, 0], [1, -1]]}
+    assert list(table_of([curve], ("a", "b"))["value"]) == ["1696465051", "1696469999.5"]
+
+
 def _constant(sums: np.ndarray, margins: np.ndarray) -> float:
     """Between the largest sum of one class and the smallest of the other, with the sign turned."""
     return -(sums[margins < 0].max() + sums[margins > 0].min()) / 2

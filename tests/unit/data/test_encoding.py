@@ -421,6 +421,7 @@ def test_large_numbers_keep_their_differences_from_a_public_centre_or_in_a_decla
     ]
     declared = pc.load_features(private, recipe=form)
     assert len(np.unique(all_rows(declared)[:, 0])) == 200
+    assert not is_noted(declared.notes, "median of the public rows was taken off")
     private.to_csv(tmp_path / "p.csv", index=False)
     pair = private[["t", "b"]].to_numpy(np.float64), private["label"].to_numpy()
     for source, said in ((private, "'t'"), (tmp_path / "p.csv", "'t'"), (pair, "column 0")):
