@@ -113,8 +113,18 @@ def _scores(head: LinearClassifier, levels: Array, made: Array) -> Form:
 def by_spread(curves: Form) -> list[Form]:
     """The curves, those that move a score most first."""
     return sorted(
-        curves["columns"], key=lambda curve: -float(np.ptp(curve["scores"], axis=0).max())
+        map(_with_knots, curves["columns"]),
+        key=lambda curve: -float(np.ptp(curve["scores"], axis=0).max()),
     )
+
+
+def _with_knots(curve: Form) -> Form:
+    """The curve; of an older file its steps, and the level on each side of them, as knots."""
+    if "steps" not in curve:
+        return curve
+    levels = {name: curve[name] for name in ("scores", "noise_std") if name in curve}
+    twice = {name: np.repeat(level, 2, axis=0)[1:-1].tolist() for name, level in levels.items()}
+    return {"name": curve["name"], "knots": np.repeat(curve["steps"], 2).tolist()} | twice
 
 
 def table_of(curves: Sequence[Form], classes: Sequence[str]) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from pillar_core.backbones.column_map import ColumnMap
 from pillar_core.data import raw
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.runs import receipts, splitting, sweep
-from pillar_core.runs.curves import _in_few_digits, table_of
+from pillar_core.runs.curves import _in_few_digits, by_spread, table_of
 from pillar_core.runs.repeated import command_of
 from pillar_core.studies.advice import maps
 from pillar_core.studies.advice.free import advise_as_it_is
@@ -443,6 +443,16 @@ def test_the_page_names_knots_in_all_their_digits():
     """Times in seconds read 1.69647e+09, whole hours apart."""
     curve = {"name": "time", "knots": [1696465051, 1696469999.5], "scores": [[0, 0], [1, -1]]}
     assert list(table_of([curve], ("a", "b"))["value"]) == ["1696465051", "1696469999.5"]
+
+
+def test_the_curves_of_an_older_file_are_drawn():
+    """Bins had steps, and a level below, between and above these: *Answer* stopped at them."""
+    levels = [[0, 0], [1, -1], [3, -3]]
+    old = {"name": "dose", "steps": [1.0, 2.0], "scores": levels, "noise_std": [0.1, 0.2, 0.3]}
+    table = table_of(by_spread({"format": "pillar-curves-1", "columns": [old]}), ("a", "b"))
+    assert list(table["place"]) == [1, 1, 2, 2]
+    assert list(table["score"]) == [0, -1, -1, -3]
+    assert list(table["high"] > table["score"]) == [True] * 4
 
 
 def _constant(sums: np.ndarray, margins: np.ndarray) -> float:
