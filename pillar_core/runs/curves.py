@@ -128,13 +128,16 @@ def _with_knots(curve: Form) -> Form:
 
 
 def table_of(curves: Sequence[Form], classes: Sequence[str]) -> pd.DataFrame:
-    """A line for each column, level and class: column, value, place (the value as a number, NaN of
-    words), class, score, low and high (NaN without a band). Of two classes the second alone, as the
-    other's curve is its mirror image."""
+    """A line for each column, level and class: column, value ("> 3" just above 3, where a curve
+    jumps), place (the value as a number, NaN of words), class, score, low and high (NaN without a
+    band). Of two classes the second alone, as the other's curve is its mirror image."""
     lines, shown = [], range(len(classes) == 2, len(classes))
     for curve in curves:
         knots = curve.get("knots", [])
-        values = curve.get("categories") or [f"{knot:.15g}" for knot in knots]
+        values = curve.get("categories") or [
+            f"{'> ' * (place > 0 and knot == knots[place - 1])}{knot:.15g}"
+            for place, knot in enumerate(knots)
+        ]
         places = knots or [math.nan] * len(values)
         spread = [
             reach_of_normal() * std for std in curve.get("noise_std", [math.nan] * len(values))

@@ -431,6 +431,7 @@ def test_a_curve_of_words_and_three_classes_is_drawn_without_a_band():
     assert [trace.mode for trace in figure.data] == ["lines"] * 3 + ["markers"] * 3 + ["lines"] * 3
     assert list(figure.data[0].x) == [0.9, 1, 1, 1.1]
     assert list(figure.data[0].y) == [1, 1, -1, -1]
+    assert list(figure.data[0].text) == ["1", "1", "> 1", "> 1"], "which side of the jump"
     assert list(figure.data[6].x) == [18, 20, 40, 42]
     assert list(figure.data[6].y) == [1, 1, -1, -1]
     assert (
