@@ -28,7 +28,7 @@ AGAIN = 3
 CLEAR = 0.5
 """Standard errors of the plays by which another map must be ahead, at least (research/tables.md).
 Below 100 rows of two classes it is `luck`."""
-UNFIT = "columns stay as given there: without public rows or declared ranges no map can be fitted"
+UNFIT = "columns stay as given without public rows: a map needs those or declared ranges"
 TOO_WIDE = "columns stay as given: ramps and bins take no table with so many columns of numbers"
 AT_ZERO = 0.9
 """The share of columns with ranges from 0 from which rows are not made up: counts crowd at 0, far

@@ -314,6 +314,7 @@ def test_advice_rehearses_maps_where_there_are_labels_and_rules_where_there_are_
     assert unfit.backbone == maps.GIVEN
     told = [line for line in unfit.reasons if line.startswith("columns")]
     assert told == [maps.UNFIT], "of no map that was not taken"
+    assert "stay as given without public rows" in told[0], "Learners shows no sentence before it"
     for epsilon in (0.05, 3.0):
         ruled = pc.advise(unlabelled, epsilon=epsilon, alike=["own"])
         assert ruled.backbone == "ramps"
