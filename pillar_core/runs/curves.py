@@ -31,7 +31,9 @@ NO_BAND = (
     "The curves hold noise. No band shows it, because its law in this learner's weights is not"
     " known."
 )
-FIRST = "Columns that move the score most come first."
+FIRST = (
+    "Columns that move the score most come first, measured by their noise where a band shows it."
+)
 MOST_DRAWN = 24
 """Columns of the page, those that move the score most."""
 _TEMPLATE = Path(__file__).with_suffix(".html")
@@ -111,11 +113,13 @@ def _scores(head: LinearClassifier, levels: Array, made: Array) -> Form:
 
 
 def by_spread(curves: Form) -> list[Form]:
-    """The curves, those that move a score most first."""
-    return sorted(
-        map(_with_knots, curves["columns"]),
-        key=lambda curve: -float(np.ptp(curve["scores"], axis=0).max()),
-    )
+    """The curves, those that move a score most first, in deviations of noise where it is known."""
+    return sorted(map(_with_knots, curves["columns"]), key=_spread, reverse=True)
+
+
+def _spread(curve: Form) -> float:
+    noise = max(curve.get("noise_std", ()), default=0.0)
+    return float(np.ptp(curve["scores"], axis=0).max()) / (noise or 1.0)
 
 
 def _with_knots(curve: Form) -> Form:

@@ -177,7 +177,7 @@ def mapped(
     columns = fit(seen, layout)
     origin = f"{len(seen):,} public rows" if len(seen) else "declared ranges"
     note = (
-        f"{BACKBONES[backbone].title}: {len(layout.numbers):,} columns of numbers became"
+        f"{BACKBONES[backbone].title}: columns of numbers, {len(layout.numbers):,} in all, became"
         f" {columns.width - int(layout.is_kept.sum()):,} by a map fitted on {origin} alone."
     )
     x_test = features.x_test

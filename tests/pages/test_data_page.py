@@ -188,7 +188,7 @@ def test_the_sidebar_offers_maps_of_columns_for_tables_and_networks_for_images(s
     chooser.select("bins").run()
     assert not app.exception
     assert linked(app)["backbone"] == "bins"
-    assert "30 columns of numbers became 480" in " ".join(
+    assert "columns of numbers, 30 in all, became 510" in " ".join(
         core.split(Settings(data="breast_cancer", backbone="bins")).notes
     )
     app = start("curves", data="digits", backbone="bins")

@@ -25,7 +25,7 @@ from pillar_core.metrics import FIGURES, threshold_at
 from pillar_core.numerics import round_up
 from pillar_core.plots.privacy import private_roc
 from pillar_core.runs import private_tests, splitting
-from pillar_core.runs.curves import by_spread, table_of
+from pillar_core.runs.curves import FIRST, by_spread, table_of
 from pillar_core.runs.loaded import Model
 from pillar_core.runs.models import CURVES, CURVES_PAGE
 from pillar_core.runs.private_tests import PrivateTest
@@ -365,7 +365,7 @@ def threshold_panel(settings: Settings) -> None:
 
 def curves_panel(settings: Settings) -> None:
     """What the model that was just trained does with a column, where its columns went through
-    bins."""
+    ramps or bins."""
     if (model := receipts.last_model(settings)) is None or "map" not in model[1].card["input"]:
         return
     with zipfile.ZipFile(io.BytesIO(receipts.content(model[0]))) as archive:
@@ -380,8 +380,7 @@ def curves_panel(settings: Settings) -> None:
             {str(place): column["name"] for place, column in enumerate(columns)},
             "0",
             label="Column",
-            help="Each column of a model of bins has a curve; those that move the score most come"
-            " first.",
+            help=f"Each column of a model of ramps or bins has a curve. {FIRST}",
             unlinked="It belongs to a model that others do not have.",
         )
         draw_figure(

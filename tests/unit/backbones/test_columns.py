@@ -412,6 +412,15 @@ def test_the_curves_add_up_to_what_the_classes_are_told_by(name, tmp_path):
         assert "curves.json" not in archive.namelist()
 
 
+def test_a_column_that_holds_noise_alone_comes_after_one_that_stands_out_of_it():
+    """Wide bands came first: of pima the column that tells most stood fifth."""
+    told = {"name": "told", "knots": [0, 1], "scores": [[1], [-1]], "noise_std": [0.1, 0.1]}
+    noise = {"name": "noise", "knots": [0, 1], "scores": [[2], [-2]], "noise_std": [2.0, 2.0]}
+    exact = {"name": "exact", "knots": [0, 1], "scores": [[1], [-2]], "noise_std": [0.0, 0.0]}
+    names = [curve["name"] for curve in by_spread({"columns": [noise, exact, told]})]
+    assert names == ["told", "exact", "noise"]
+
+
 @pytest.mark.parametrize(
     ("cell", "low", "width"), [(9.7, 0, 1), (10.5, 0, 120), (86.0, 18, 72), (1.7e9 + 0.5, 1.7e9, 1)]
 )
