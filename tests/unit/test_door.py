@@ -222,12 +222,14 @@ def test_a_visitors_browser_sends_what_pages_need_and_reads_no_place_on_the_disk
         BackMsg(),
     )
     refused[3].backend_operation_request.install_skills.SetInParent()
-    place = f"in {Path(door.__file__).parents[2]}/app.py".encode()
+    place = f"\x07 {Path(door.__file__).parents[2]}/app.py".encode()  # its tag is no message's
     frames = [message.SerializeToString() for message in (*refused, *allowed)]
     afar = (("192.0.2.1", 5), ("192.0.2.2", 8501))
     sent = answer("websocket", afar, ("host", "demo.example.org"), frames=(*frames, place))
     assert [message["bytes"] for message in sent[1:3]] == frames[4:]
-    assert sent[3]["bytes"] == b"in " + b"-" * len(str(Path(door.__file__).parents[2])) + b"/app.py"
+    assert (
+        sent[3]["bytes"] == b"\x07 " + b"-" * len(str(Path(door.__file__).parents[2])) + b"/app.py"
+    )
     monkeypatch.delenv(mode.DEMO)
     monkeypatch.setenv(mode.TOKEN, "x")
     assert answer("websocket", afar, ("host", "demo.example.org"), frames=tuple(frames)) == [
