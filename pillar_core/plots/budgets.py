@@ -118,7 +118,6 @@ def expected_by_budget(table: pd.DataFrame, *, present: float, caption: str) -> 
         caption=caption,
         alt=f"Expected, in percent, over ε: {told}.",
         height=400,
-        line=38,
         y="expected, %",
     )
 

@@ -261,7 +261,8 @@ def levelled(predictions: Sequence[Prediction]) -> tuple[list[tuple[float, ...]]
 
     middles = np.array([each.middle for each in predictions])
     means = isotonic_regression(middles).x
-    moved = (means - middles)[:, None] + np.array([each.accuracy for each in predictions])
+    ends = np.array([each.accuracy for each in predictions])
+    moved = ends + (means - middles)[:, None] * ((ends > 0) & (ends < 1))  # cut ends stay
     rows = np.column_stack([means, moved.clip(0, 1)])
     return [tuple(row) for row in rows.tolist()], float(np.abs(means - middles).max())
 

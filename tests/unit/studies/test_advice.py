@@ -440,6 +440,11 @@ def test_rehearsals_at_two_budgets_share_their_noise_and_a_curve_over_them_only_
         np.array([(0.6, 0.4, 0.8), (0.68, 0.48, 0.88), (0.68, 0.48, 0.88), (0.9, 0.7, 1.0)])
     )
     assert wobble == pytest.approx(0.02)
+    cut = [((0.8, 1.0), 1.0), ((0.7, 1.0), 0.9)]
+    rows, _ = prediction.levelled(
+        [prediction.Prediction("own", "pillar", ends, middle, "auc") for ends, middle in cut]
+    )
+    assert np.array(rows) == pytest.approx(np.array([(0.95, 0.75, 1.0), (0.95, 0.75, 1.0)]))
 
 
 def test_plays_have_an_area_among_the_classes_that_held_out_rows_have(digits):
