@@ -86,8 +86,12 @@ class ColumnMap:
             made[:, : len(self.kept)] = rows[:, self.kept]
             if self.turns is None or self.offsets is None:
                 steps, stops = (np.asarray(each, np.float64) for each in (self.steps, self.stops))
-                far = (rows[:, self.cut] - steps) / (stops - steps).clip(STEEP)
-                made[:, len(self.kept) :] = (far.clip(0, 1) + self.shifts) * self.tops
+                far = rows[:, self.cut] - steps
+                far /= (stops - steps).clip(STEEP)
+                np.clip(far, 0, 1, out=far)
+                far += self.shifts
+                far *= self.tops
+                made[:, len(self.kept) :] = far
                 continue
             turned = np.zeros((len(rows), len(self.offsets))) + self.offsets
             for column, turns in zip(self.cut, self.turns, strict=True):  # one order of sums
